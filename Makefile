@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# make            build $(O)/xspd            make check         unit and prog tests
+# make test       every test                 make check-kernel  against the running kernel's SPD
+# make demo       the main job, end to end   make bench         the numbers of the README
+# Knobs: V=1 (show commands)  O=dir (build there)  SAN=1 (ASan and UBSan)  DESTDIR= PREFIX= (install)
+
+O ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+CC ?= cc
+CLANG ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
+VERSION := 0.1.0
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
+
+PKGS := libbpf libmnl json-c
+CFLAGS ?= -O2 -g
+XCFLAGS := -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers $(if $(CI),-Werror) \
+	-Iinclude -Iuser -I$(O) -DXSPD_VERSION='"$(VERSION)"' -D_GNU_SOURCE -MMD -MP -pthread
+SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+ifneq ($(SAN),)
+XCFLAGS += $(SANFLAGS)
+endif
+BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter \
+	-D__TARGET_ARCH_x86 -Iinclude -Ivmlinux -Ibpf -MMD -MP
+LIBS = $(shell pkg-config --libs $(PKGS)) -pthread
+
+SRCS := $(wildcard user/*.c user/*/*.c)
+OBJS := $(SRCS:%.c=$(O)/obj/%.o)
+LIB_OBJS := $(filter-out $(O)/obj/user/main.o,$(OBJS))
+# no I/O in them: built again with the sanitizers for the unit tests
+PURE := $(wildcard user/spd/*.c user/nl/*.c) user/reason.c $(wildcard user/plane/pure/*.c)
+PURE_OBJS := $(PURE:%.c=$(O)/san/%.o)
+
+UNIT := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/*.c))
+PROG := $(patsubst tests/prog/%.c,$(O)/tests/prog/%,$(wildcard tests/prog/*.c))
+KERNEL := $(patsubst tests/kernel/%.c,$(O)/tests/kernel/%,$(wildcard tests/kernel/*.c))
+KERNEL_SH := $(wildcard tests/kernel/*.sh)
+FUZZ := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+TEST_LIB := $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/lib/*.c))
+# tests/kernel/lib, tests/lib: helpers shared by the tests that need the kernel
+FUZZ_SECONDS ?= 20
+
+.PHONY: all deps check check-unit check-prog check-fuzz check-kernel test bench demo install clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(O)/xspd
+
+deps:
+	$(Q)dist/deps
+
+# --- build -------------------------------------------------------------------
+$(O)/.deps: dist/deps
+	$(Q)mkdir -p $(O)
+	$(Q)dist/deps
+	$(Q)touch $@
+
+$(O)/xspd.bpf.o: bpf/xspd.bpf.c | $(O)/.deps
+	$(call say,BPF,$@)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+$(O)/xspd.skel.h: $(O)/xspd.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name xspd_bpf > $@
+
+$(O)/obj/%.o: %.c | $(O)/.deps $(O)/xspd.skel.h
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(XCFLAGS) -Itests -c $< -o $@
+
+$(O)/xspd: $(OBJS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(XCFLAGS) -o $@ $^ $(LIBS)
+
+# --- tests -------------------------------------------------------------------
+$(O)/san/%.o: %.c | $(O)/.deps
+	$(call say,SAN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -O1 -g $(XCFLAGS) $(SANFLAGS) -Ibpf -Ivmlinux -c $< -o $@
+
+$(O)/tests/unit/%: $(O)/san/tests/unit/%.o $(PURE_OBJS)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ -lmnl -lcriterion
+
+$(O)/tests/prog/%: $(O)/obj/tests/prog/%.o $(LIB_OBJS) $(TEST_LIB)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(if $(SAN),$(SANFLAGS)) -o $@ $^ $(LIBS) -lcriterion
+
+$(O)/tests/kernel/%: $(O)/obj/tests/kernel/%.o $(LIB_OBJS) $(TEST_LIB)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(if $(SAN),$(SANFLAGS)) -o $@ $^ $(LIBS) -lcriterion
+
+$(O)/tests/fuzz/%: tests/fuzz/%.c $(PURE) | $(O)/.deps
+	$(call say,FUZZ,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) -O1 -g $(filter-out -MMD -MP,$(XCFLAGS)) -Ibpf -Ivmlinux -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=all -o $@ $< $(PURE) -lmnl
+
+run = O=$(O) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run-checked
+
+check: all $(UNIT) $(PROG)
+	$(Q)$(run) $(UNIT) $(PROG)
+
+check-unit: $(UNIT)
+	$(Q)$(run) $(UNIT)
+
+check-prog: all $(PROG)
+	$(Q)$(run) $(PROG)
+
+check-fuzz: $(FUZZ)
+	$(Q)$(run) $(FUZZ)
+
+check-kernel: all $(KERNEL)
+	$(Q)$(run) $(KERNEL) $(KERNEL_SH)
+
+test: all $(UNIT) $(PROG) $(FUZZ) $(KERNEL)
+	$(Q)$(run) $(UNIT) $(PROG) $(FUZZ) $(KERNEL) $(KERNEL_SH)
+
+bench: all
+	$(Q)O=$(O) tests/bench/run
+
+demo: all
+	$(Q)O=$(O) dist/demo
+
+# --- install -----------------------------------------------------------------
+install: all
+	install -D -m 755 $(O)/xspd $(DESTDIR)$(PREFIX)/sbin/xspd
+	for page in $(wildcard docs/*.8); do \
+		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man8/$${page##*/} || exit; done
+
+clean:
+	rm -rf $(O)
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The structures shared by the BPF programs, user space and every reader of
+ * the pinned maps.  Sizes are asserted; a change of any layout is a new
+ * XSPD_ABI_VERSION (the pin directory carries it).
+ *
+ * Addresses and ports are in network byte order, everything else is in host
+ * order.  A zeroed struct is always safe: verdict 0 is DEFER.
+ */
+#ifndef XSPD_ABI_H
+#define XSPD_ABI_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+#define XSPD_ABI_VERSION 1
+
+/* enums are one byte wide so that bpftool prints their names, not numbers */
+#define XSPD_PACKED __attribute__((packed))
+
+/* XFRM_POLICY_IN, _OUT, _FWD (uapi/linux/xfrm.h) */
+enum xspd_dir {
+	XSPD_IN = 0,
+	XSPD_OUT = 1,
+	XSPD_FWD = 2,
+	XSPD_DIR_MAX_ = 3,
+} XSPD_PACKED;
+
+/* XFRM_POLICY_TYPE_MAIN, _SUB */
+enum xspd_type {
+	XSPD_MAIN = 0,
+	XSPD_SUB = 1,
+	XSPD_TYPE_MAX_ = 2,
+} XSPD_PACKED;
+
+/* XFRM_POLICY_ALLOW, _BLOCK */
+enum xspd_action {
+	XSPD_ALLOW = 0,
+	XSPD_BLOCK = 1,
+} XSPD_PACKED;
+
+/* AF_INET, AF_INET6 */
+enum xspd_family {
+	XSPD_UNSPEC = 0,
+	XSPD_INET = 2,
+	XSPD_INET6 = 10,
+} XSPD_PACKED;
+
+enum xspd_verdict {
+	XSPD_DEFER = 0,	  /* the kernel decides */
+	XSPD_PLAIN = 1,	  /* passes without IPsec: no policy, or allow without a required template */
+	XSPD_PROTECT = 2, /* allow with a required template */
+	XSPD_DENY = 3,	  /* block policy, or no policy and the direction's default is block */
+	XSPD_VERDICT_MAX_ = 4,
+} XSPD_PACKED;
+
+/*
+ * Why an answer is what it is.  Names in user/reason.c, in the same order.
+ * Everything from XSPD_R_SHORT on comes with XSPD_DEFER.
+ */
+enum xspd_reason {
+	XSPD_R_NONE = 0,	/* nothing was asked */
+	XSPD_R_BYPASS,		/* an allow policy without a required template */
+	XSPD_R_PROTECT,		/* an allow policy with one */
+	XSPD_R_BLOCK,		/* a block policy */
+	XSPD_R_NO_POLICY,	/* no policy fits, default accept */
+	XSPD_R_DEFAULT_BLOCK,	/* no policy fits, default block */
+	XSPD_R_SHORT,		/* the packet ends before its headers do */
+	XSPD_R_NOT_IP,		/* neither IPv4 nor IPv6: XFRM is not asked */
+	XSPD_R_HEADER,		/* malformed or too many headers to follow */
+	XSPD_R_UNKNOWN_MARK,	/* the winner could hang on the mark, unknown here */
+	XSPD_R_UNKNOWN_OIF,	/* ... on the outgoing device */
+	XSPD_R_UNKNOWN_PORTS,	/* ... on the ports (a fragment) */
+	XSPD_R_TIE,		/* equal priorities whose order is not certain */
+	XSPD_R_UNMODELLED,	/* a policy with a security context or packet offload could win */
+	XSPD_R_CHAIN,		/* too many policies under one masked key */
+	XSPD_R_BUSY,		/* the SPD changed during each of the attempts */
+	XSPD_R_DOUBT,		/* the mirror may differ from the kernel (enum xspd_doubt) */
+	XSPD_R_LEASE,		/* the daemon has not been heard of for too long */
+	XSPD_R_ESP,		/* ESP, AH or IPComp that the kernel may not check here */
+	XSPD_R_NO_ROUTE,	/* the kernel will not deliver or forward it, or by a route unseen */
+	XSPD_R_MULTICAST,	/* multicast or broadcast: may go several ways */
+	XSPD_R_ERROR,		/* a map lookup failed that cannot fail */
+	XSPD_R_MAX_,
+} XSPD_PACKED;
+
+/* Bits of xspd_conf.doubt; while any is set every answer is DEFER. */
+enum xspd_doubt {
+	XSPD_DOUBT_START = 1,		/* no full dump yet */
+	XSPD_DOUBT_LOST_EVENTS = 2,	/* ENOBUFS */
+	XSPD_DOUBT_DUMPING = 4,		/* a re-dump is under way */
+	XSPD_DOUBT_COUNT_MISMATCH = 8,	/* GETSPDINFO counts differ from the mirror's */
+	XSPD_DOUBT_UNMODELLED = 16,	/* a message that xspd does not understand */
+	XSPD_DOUBT_GROWING = 32,	/* the maps are full, a larger set is being built */
+	XSPD_DOUBT_STOPPED = 64,	/* the daemon ended in good order */
+};
+
+/* Bits of xspd_flow.unknown: fields that cannot be known where it is asked. */
+enum xspd_unknown {
+	XSPD_UNKNOWN_MARK = 1,
+	XSPD_UNKNOWN_OIF = 2,
+	XSPD_UNKNOWN_PORTS = 4,
+};
+
+enum xspd_frag {
+	XSPD_FRAG_NONE = 0,
+	XSPD_FRAG_FIRST = 1,
+	XSPD_FRAG_LATER = 2, /* IPv6 atomic fragments count as XSPD_FRAG_FIRST */
+} XSPD_PACKED;
+
+/*
+ * A flow as xfrm_policy_match() sees it (struct flowi).  IPv4 addresses are in
+ * word 0, the other words are 0.  Ports follow the kernel's dissection: ICMP
+ * has sport = type and dport = code, GRE has sport = key >> 16 and dport = key
+ * & 0xffff, both in network order; every fragment has ports 0.
+ */
+struct xspd_flow {
+	__be32 daddr[4];
+	__be32 saddr[4];
+	__be16 dport;
+	__be16 sport;
+	__u32 mark;
+	__u32 oif;   /* flowi_oif: see SEMANTICS 4 (in: loopback, fwd/out: egress) */
+	__u32 if_id; /* XFRM interface id, 0 = none */
+	__u8 proto;
+	enum xspd_family family;
+	enum xspd_dir dir;
+	enum xspd_frag frag; /* informative; matching uses the ports above */
+	__u32 unknown;	     /* enum xspd_unknown */
+	__u32 pad[2];
+};
+_Static_assert(sizeof(struct xspd_flow) == 64, "map ABI");
+
+/*
+ * Slot numbers index xspd_policy, xspd_info and xspd_count; 0 is no policy.
+ * slot2 is the main policy that is asked after a sub policy was found (in and
+ * fwd: in direction in, see SEMANTICS 4 "sub-policies").
+ */
+struct xspd_answer {
+	__u32 slot;
+	__u32 slot2;
+	__u32 index; /* kernel index of slot, filled by xspd_query only */
+	__u32 index2;
+	enum xspd_verdict verdict;
+	enum xspd_reason reason;
+	__u16 tuples; /* mask classes probed */
+	__u32 generation_lo;
+};
+_Static_assert(sizeof(struct xspd_answer) == 24, "map ABI");
+
+/*
+ * What BPF_PROG_TEST_RUN of xspd_query takes as data_in and returns as
+ * data_out.  @eth stands for the Ethernet header the kernel insists on.
+ */
+struct xspd_query {
+	__u8 eth[16];
+	struct xspd_flow flow;
+	struct xspd_answer answer;
+};
+_Static_assert(sizeof(struct xspd_query) == 104, "map ABI");
+
+/* Bits of xspd_policy.flags */
+enum xspd_policy_flag {
+	XSPD_P_BLOCK = 1,      /* action block */
+	XSPD_P_PROTECT = 2,    /* allow, with a template that must be met */
+	XSPD_P_TIE = 4,	       /* its order among equal priorities is not certain */
+	XSPD_P_UNMODELLED = 8, /* may match or not (security context), or win out of order (offload) */
+	XSPD_P_MARK = 16,      /* IPv6 with a mark: value and mask are in xspd_info */
+};
+
+/*
+ * xspd_policy: one record a slot, one cache line.  Values are stored already
+ * masked.  Prefix lengths stay beside the addresses since a policy may be
+ * stored under a shorter mask (coarsening) and is verified whole.
+ */
+struct xspd_policy {
+	union {
+		struct {
+			__be32 daddr;
+			__be32 saddr;
+			__be32 dmask;
+			__be32 smask;
+			__u32 mark;
+			__u32 mark_mask;
+			__u32 pad[2];
+		} v4;
+		struct {
+			__be32 daddr[4];
+			__be32 saddr[4];
+		} v6;
+	};
+	__be16 dport;
+	__be16 dport_mask;
+	__be16 sport;
+	__be16 sport_mask;
+	__u32 ifindex;	/* 0 = any */
+	__u32 part;	/* partition number, index into xspd_part */
+	__u32 priority; /* lower wins */
+	__u32 pos;	/* equal priorities: lower (older) wins */
+	__u32 next;	/* slot of the next in the chain, priority ascending; 0 = end */
+	__u8 dlen;
+	__u8 slen;
+	__u8 proto; /* 0 = any */
+	__u8 flags; /* enum xspd_policy_flag */
+};
+_Static_assert(sizeof(struct xspd_policy) == 64, "map ABI");
+
+/*
+ * xspd_info: what people and tools read of a slot.  index 0 marks a free slot.
+ * The selector is given as the kernel stores it, host bits included, so that
+ * it names the policy (identity: SEMANTICS 1.2).
+ */
+struct xspd_info {
+	__u32 index; /* xfrm_userpolicy_info.index */
+	enum xspd_dir dir;
+	enum xspd_type type;
+	enum xspd_family family;
+	enum xspd_action action;
+	__u8 daddr[16];
+	__u8 saddr[16];
+	__be16 dport;
+	__be16 dport_mask;
+	__be16 sport;
+	__be16 sport_mask;
+	__u8 dlen;
+	__u8 slen;
+	__u8 proto;
+	__u8 flags; /* XFRM_POLICY_LOCALOK, _ICMP as in the kernel */
+	__u32 ifindex;
+	__u32 priority;
+	__u32 pos;
+	__u32 mark;
+	__u32 mark_mask;
+	__u32 if_id;
+	__u32 reqid;	      /* of the first template */
+	__u8 tmpl_count;      /* 0..6 */
+	__u8 tmpl_required;   /* how many of them are not optional */
+	__u8 tmpl_proto;      /* of the first template: IPPROTO_ESP, ... */
+	__u8 tmpl_mode;	      /* XFRM_MODE_TRANSPORT 0, TUNNEL 1, BEET 4 */
+	__u8 tmpl_daddr[16];  /* zero in transport mode */
+	__u8 tmpl_saddr[16];
+	__u8 tmpl_family;
+	__u8 policy_flags; /* enum xspd_policy_flag, as in xspd_policy */
+	__u16 pad;
+	__u32 user;	   /* selector.user, not matched by the kernel */
+	__u32 pad2;
+	__u64 base_packets; /* counted before this slot was taken; subtract/add to xspd_count */
+	__u64 base_bytes;
+};
+_Static_assert(sizeof(struct xspd_info) == 144, "map ABI");
+
+/* xspd_bucket: eight (tag, slot) pairs, one cache line.  slot 0 = empty. */
+#define XSPD_BUCKET_ENTRIES 8
+#define XSPD_TAG_ANY 0xffffffffu /* the bucket's overflow chain: any key may be in it */
+struct xspd_entry {
+	__u32 tag;
+	__u32 slot;
+};
+struct xspd_bucket {
+	struct xspd_entry entry[XSPD_BUCKET_ENTRIES];
+};
+_Static_assert(sizeof(struct xspd_bucket) == 64, "map ABI");
+
+/*
+ * xspd_list: records of one mask class ("tuple"), one cache line each.  The
+ * tuples of a partition stand in one run, best first.
+ */
+struct xspd_tuple {
+	__u64 dmask[2]; /* IPv6, memory order; IPv4: dmask[0] masks the word saddr:daddr */
+	__u64 smask[2];
+	__u64 best;	  /* lower bound of priority << 32 | pos of its policies */
+	__u32 ports_mask; /* as the word sport:dport lies in xspd_flow */
+	__u32 mark_mask;
+	__u32 seed; /* tells tuples and partitions apart in the hash */
+	__u16 id;   /* bit number in the trie bitmaps; XSPD_TUPLE_HOST: always probed */
+	__u8 proto_mask;
+	__u8 dev;	/* ifindex is part of the key */
+	__u8 dlen;
+	__u8 slen;
+	__u16 flags; /* enum xspd_tuple_flag */
+	__u32 policies; /* informative */
+};
+_Static_assert(sizeof(struct xspd_tuple) == 64, "map ABI");
+
+#define XSPD_TUPLES 256	   /* a partition's most, and the bits of a bitmap */
+
+/* xspd_part: a partition's tuple list.  ref is swapped in one aligned store. */
+enum xspd_part_flag {
+	XSPD_PART_TIES = 1,  /* holds a policy with XSPD_P_TIE: equal priorities must all be seen */
+	XSPD_PART_PRUNE = 2, /* the tries are filled and worth asking */
+	XSPD_PART_DEFER = 4, /* cannot be represented: answer DEFER */
+};
+struct xspd_part {
+	__u64 ref; /* first list record << 32 | tuples << 16 | flags */
+	__u32 if_id;
+	enum xspd_dir dir;
+	enum xspd_type type;
+	enum xspd_family family;
+	__u8 pad;
+};
+_Static_assert(sizeof(struct xspd_part) == 16, "map ABI");
+
+/* Partitions with if_id 0 have fixed numbers, the others are found in xspd_ifid. */
+#define XSPD_PARTS_FIXED 12
+#define XSPD_PART_FIXED(type, dir, v6) (((type) * 3 + (dir)) * 2 + (v6))
+
+/* xspd_ifid: key of a partition with an if_id; the value is its number. */
+struct xspd_ifid_key {
+	__u32 if_id;
+	enum xspd_dir dir;
+	enum xspd_type type;
+	enum xspd_family family;
+	__u8 pad;
+};
+_Static_assert(sizeof(struct xspd_ifid_key) == 8, "map ABI");
+
+/* xspd_dst, xspd_src: inexact prefix of a partition -> tuples that can match below it. */
+struct xspd_trie_key {
+	__u32 prefixlen; /* 32 + the prefix length */
+	__be32 part;
+	__u8 addr[16]; /* IPv4: the first four bytes */
+};
+struct xspd_trie_val {
+	__u64 tuples[XSPD_TUPLES / 64];
+};
+_Static_assert(sizeof(struct xspd_trie_key) == 24, "map ABI");
+
+/* xspd_count: per CPU and slot. */
+struct xspd_count {
+	__u64 packets;
+	__u64 bytes;
+	__u64 last; /* CLOCK_MONOTONIC, ns, coarse; 0 = never */
+};
+_Static_assert(sizeof(struct xspd_count) == 24, "map ABI");
+
+/* xspd_stat: per CPU, indexed by hook * XSPD_R_MAX_ + reason. */
+enum xspd_hook {
+	XSPD_HOOK_XDP = 0,
+	XSPD_HOOK_INGRESS = 1,
+	XSPD_HOOK_EGRESS = 2,
+	XSPD_HOOK_MAX_ = 3,
+};
+struct xspd_stat {
+	__u64 packets;
+	__u64 bytes;
+};
+
+/*
+ * xspd_conf: one record.  The first cache line is read for every packet; the
+ * rest is what `xspd status` shows.  Only the daemon writes it.
+ */
+struct xspd_conf {
+	__u32 abi;	   /* XSPD_ABI_VERSION */
+	__u32 doubt;	   /* enum xspd_doubt */
+	__u64 generation;  /* +2 with every published change; odd while one is in the making */
+	__u64 lease_until; /* CLOCK_MONOTONIC, ns */
+	__u32 defaults;	   /* bit 1 << dir: that direction's default is block */
+	__u32 pad0;
+	__u64 pad1[4];
+
+	__u32 pid;
+	__u32 lease_ms;
+	__u64 netns_ino;	/* of the mirrored namespace */
+	__u64 started;		/* CLOCK_REALTIME, ns */
+	__u64 doubt_since;	/* CLOCK_REALTIME, ns; 0 = none */
+	__u64 doubts;		/* times doubt was raised */
+	__u64 events;		/* netlink messages applied */
+	__u64 lost;		/* times ENOBUFS was seen */
+	__u64 dumps;
+	__u64 swaps;		/* sets of maps put into service by this daemon */
+	__u32 policies;
+	__u32 tuples;
+	__u32 parts;
+	__u32 ties;		/* policies with XSPD_P_TIE */
+	__u32 unmodelled;	/* policies with XSPD_P_UNMODELLED */
+	__u32 slots;		/* capacity */
+	__u32 buckets;
+	__u32 cpus;
+	__u64 map_bytes;	/* for matching: policy, bucket, list, part, ifid, tries */
+	__u64 repaired_add;	/* what the re-dumps put right, in total */
+	__u64 repaired_del;
+	__u64 repaired_mod;
+	__u64 pad2[7];
+};
+_Static_assert(sizeof(struct xspd_conf) == 256, "map ABI");
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The names that users see for the enums of abi.h. */
+#include <stddef.h>
+
+#include "reason.h"
+#include "util.h"
+
+static const char *const reasons[XSPD_R_MAX_] = {
+	[XSPD_R_NONE] = "none",
+	[XSPD_R_BYPASS] = "bypass",
+	[XSPD_R_PROTECT] = "protect",
+	[XSPD_R_BLOCK] = "block",
+	[XSPD_R_NO_POLICY] = "no-policy",
+	[XSPD_R_DEFAULT_BLOCK] = "default-block",
+	[XSPD_R_SHORT] = "short-packet",
+	[XSPD_R_NOT_IP] = "not-ip",
+	[XSPD_R_HEADER] = "bad-header",
+	[XSPD_R_UNKNOWN_MARK] = "unknown-mark",
+	[XSPD_R_UNKNOWN_OIF] = "unknown-oif",
+	[XSPD_R_UNKNOWN_PORTS] = "unknown-ports",
+	[XSPD_R_TIE] = "tie",
+	[XSPD_R_UNMODELLED] = "unmodelled",
+	[XSPD_R_CHAIN] = "long-chain",
+	[XSPD_R_BUSY] = "busy",
+	[XSPD_R_DOUBT] = "doubt",
+	[XSPD_R_LEASE] = "lease",
+	[XSPD_R_ESP] = "esp",
+	[XSPD_R_NO_ROUTE] = "no-route",
+	[XSPD_R_MULTICAST] = "multicast",
+	[XSPD_R_ERROR] = "error",
+};
+
+static const char *const verdicts[XSPD_VERDICT_MAX_] = { "defer", "plain", "protect", "block" };
+static const char *const dirs[XSPD_DIR_MAX_] = { "in", "out", "fwd" };
+static const char *const hooks[XSPD_HOOK_MAX_] = { "xdp", "ingress", "egress" };
+static const char *const doubts[] = { "START", "LOST_EVENTS", "DUMPING", "COUNT_MISMATCH",
+				      "UNMODELLED", "GROWING", "STOPPED" };
+
+const char *xspd_reason_name(enum xspd_reason reason)
+{
+	return reason < XSPD_R_MAX_ ? reasons[reason] : "?";
+}
+
+const char *xspd_verdict_name(enum xspd_verdict verdict)
+{
+	return verdict < XSPD_VERDICT_MAX_ ? verdicts[verdict] : "?";
+}
+
+const char *xspd_dir_name(enum xspd_dir dir)
+{
+	return dir < XSPD_DIR_MAX_ ? dirs[dir] : "?";
+}
+
+const char *xspd_hook_name(enum xspd_hook hook)
+{
+	return hook < XSPD_HOOK_MAX_ ? hooks[hook] : "?";
+}
+
+const char *xspd_doubt_name(uint32_t bit)
+{
+	for (size_t i = 0; i < XSPD_ARRAY_SIZE(doubts); i++)
+		if (bit == 1u << i)
+			return doubts[i];
+	return "?";
+}
