@@ -68,11 +68,16 @@ typedef int (*xspd_nl_cb)(void *ctx, const struct xspd_event *event);
  * xspd_nl_recv() - Read what is queued, at most @max datagrams, and call @cb for each message.
  * Return: number of datagrams read (0: nothing queued), -ENOBUFS if the kernel
  * dropped messages, another negative errno, or the first negative return of @cb (reading stops there).
+ * On -ENOBUFS the queue has been emptied as well: what it held was older than the
+ * loss.  Begin a new dump of the mirror before the next call.
  * A malformed message reaches @cb as XSPD_EVENT_UNMODELLED.
  */
 int xspd_nl_recv(struct xspd_nl *nl, unsigned int max, xspd_nl_cb cb, void *ctx);
 
-/* Blocking helpers on a request socket (groups 0); @cb as above. 0 or negative errno. */
+/*
+ * Blocking helpers on a request socket (groups 0); 0 or negative errno.  @cb of a
+ * dump sees POLICY and UNMODELLED events only; socket policies are left out.
+ */
 int xspd_nl_dump(struct xspd_nl *nl, xspd_nl_cb cb, void *ctx);		   /* GETPOLICY dump, until DONE */
 int xspd_nl_spdinfo(struct xspd_nl *nl, struct xspd_spdinfo *ret);
 int xspd_nl_defaults(struct xspd_nl *nl, uint32_t *ret); /* GETDEFAULT; kernels without it: 0 */

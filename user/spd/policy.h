@@ -10,6 +10,8 @@
 
 #include "xspd/abi.h"
 
+#define XSPD_TMPL_MAX 6 /* XFRM_MAX_DEPTH, which the kernel keeps to itself */
+
 /* Summary of the templates: the first one, and how many there are. */
 struct xspd_tmpl {
 	uint32_t reqid;
@@ -18,7 +20,7 @@ struct xspd_tmpl {
 	uint16_t family; /* of the end points */
 	uint8_t proto;	 /* IPPROTO_ESP, _AH, _COMP */
 	uint8_t mode;	 /* XFRM_MODE_* */
-	uint8_t count;	 /* 0..XFRM_MAX_DEPTH */
+	uint8_t count;	 /* 0..XSPD_TMPL_MAX */
 	uint8_t required;/* of them not optional */
 	uint16_t pad;
 };

@@ -31,6 +31,7 @@ struct xspd_change {
 };
 
 struct xspd_spd;
+struct xspd_spd_item;
 typedef int (*xspd_spd_listener)(void *ctx, const struct xspd_change *change);
 
 /* What the last re-dump found different. */
@@ -47,6 +48,17 @@ struct xspd_spd {
 	uint32_t defaults;	       /* bit 1 << dir: default is block */
 	uint32_t dump;		       /* number of the dump under way or last done */
 	bool dumping;
+	bool suspecting;       /* from suspect_from on, events may have been missed: see dump.c */
+	uint32_t suspect_from; /* a pos */
+	bool quiet;	       /* a renumbering is to be told instead of each change */
+
+	/* of the dump under way */
+	struct xspd_spd_item *items; /* its entries */
+	size_t item_count, item_room;
+	uint32_t *gone; /* indexes that events removed since it began */
+	size_t gone_count, gone_room;
+	uint32_t flushed; /* bit 1 << type: flushed since it began */
+
 	xspd_spd_listener listener; /* may be NULL; a negative return is passed on */
 	void *ctx;
 };
@@ -60,7 +72,8 @@ void xspd_spd_free(struct xspd_spd *spd);
 
 /*
  * Events, in the order the kernel committed them.  @pol is copied; pos, tie,
- * slot and tuple are not read.  Each calls the listener at most once.
+ * slot and tuple are not read.  Each calls the listener at most once, but for an
+ * index that has come to mean another policy: REMOVE, then ADD.
  * Return: 0, -ENOMEM, or the listener's negative return (the mirror has changed all the same).
  */
 int xspd_spd_upsert(struct xspd_spd *spd, const struct xspd_pol *pol); /* NEWPOLICY, UPDPOLICY */
@@ -78,6 +91,11 @@ int xspd_spd_retemplate(struct xspd_spd *spd, uint32_t index, const struct xspd_
  * partition), removes what the dump did not show, and tells the listener of
  * each difference (additions first, then changes, removals last).  Entries that differ in nothing
  * but order get the dump's order.  abort() forgets the entries and changes nothing.
+ *
+ * begin() belongs before the first event that follows a loss, also when the
+ * request is sent later: from it on, new policies are suspect too.  Before
+ * end(), apply the events that are already queued.  end() goes on after a
+ * failing listener and returns the first failure.
  */
 int xspd_spd_dump_begin(struct xspd_spd *spd);
 int xspd_spd_dump_entry(struct xspd_spd *spd, const struct xspd_pol *pol);
