@@ -2,6 +2,8 @@
 #ifndef XSPD_REASON_H
 #define XSPD_REASON_H
 
+#include <stdint.h>
+
 #include "xspd/abi.h"
 
 const char *xspd_reason_name(enum xspd_reason reason);
