@@ -70,8 +70,8 @@ struct xspd_cursor {
 	const void *end;
 	struct __sk_buff *skb; /* NULL: linear window */
 	__u32 off;	       /* of the next byte */
-	__u32 limit; /* bytes from here on are not the packet's (skb: too high by the MAC) */
-	bool gso;    /* aggregated: the length in the IP header may be 0 */
+	__u32 limit;	       /* bytes from here on are not the packet's */
+	bool gso;	       /* aggregated: the length in the IP header may be 0 */
 	struct xspd_meta meta;
 };
 
@@ -85,7 +85,9 @@ static __always_inline void xspd_cursor_linear(struct xspd_cursor *cur, const vo
 #ifdef __bpf__
 /*
  * bpf_skb_load_bytes_relative() sees the linear part only, so headers in page
- * fragments are pulled first.  Invalidates packet pointers.
+ * fragments are pulled first.  Invalidates packet pointers.  skb->len counts the
+ * MAC header, whose length nobody tells: a datagram cut short by less than
+ * that is not noticed here (the kernel drops it), unless a header is missing.
  */
 static __always_inline void xspd_cursor_skb(struct xspd_cursor *cur, struct __sk_buff *skb)
 {
