@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The reference's view of a flow: who matches, and who nearly does. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/explain.h"
+#include "spd/mirror.h"
+#include "util.h"
+
+static void pol_from_info(const struct xspd_info *info, uint32_t slot, struct xspd_pol *pol)
+{
+	struct xfrm_selector *sel = &pol->sel;
+
+	memcpy(&sel->daddr, info->daddr, sizeof(sel->daddr));
+	memcpy(&sel->saddr, info->saddr, sizeof(sel->saddr));
+	sel->dport = info->dport;
+	sel->dport_mask = info->dport_mask;
+	sel->sport = info->sport;
+	sel->sport_mask = info->sport_mask;
+	sel->family = info->family;
+	sel->prefixlen_d = info->dlen;
+	sel->prefixlen_s = info->slen;
+	sel->proto = info->proto;
+	sel->ifindex = (int)info->ifindex;
+	sel->user = info->user;
+	pol->index = info->index;
+	pol->priority = info->priority;
+	pol->pos = info->pos;
+	pol->mark = info->mark;
+	pol->mark_mask = info->mark_mask;
+	pol->if_id = info->if_id;
+	pol->tmpl.reqid = info->reqid;
+	pol->tmpl.count = info->tmpl_count;
+	pol->tmpl.required = info->tmpl_required;
+	pol->dir = info->dir;
+	pol->type = info->type;
+	pol->action = info->action;
+	pol->flags = info->flags;
+	pol->tie = info->policy_flags & XSPD_P_TIE;
+	/* which of the two it is was not written down; both mean "the kernel decides" */
+	if (info->policy_flags & XSPD_P_UNMODELLED)
+		pol->unmodelled = XSPD_UNMODELLED_SEC_CTX | XSPD_UNMODELLED_OFFLOAD;
+	pol->slot = slot;
+}
+
+static int load(struct xspd_spd *spd, const struct cli_view *view)
+{
+	struct xspd_info info;
+	struct xspd_pol *pol;
+	int err;
+
+	spd->defaults = view->conf->defaults;
+	for (uint32_t slot = 1; slot < view->slots; slot++) {
+		/* the same index twice: an update caught in the act, which the generation tells */
+		if (!cli_view_info(view, slot, &info) || xspd_spd_find(spd, info.index))
+			continue;
+		pol = calloc(1, sizeof(*pol));
+		if (!pol)
+			return -ENOMEM;
+		pol_from_info(&info, slot, pol);
+		err = xspd_spd_link(spd, pol);
+		if (err) {
+			free(pol);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* Take the field that failed out of the policy, so that the next one shows. */
+static void relax(struct xspd_pol *pol, const struct xspd_flow *flow, enum xspd_miss miss)
+{
+	switch (miss) {
+	case XSPD_MISS_IF_ID:
+		pol->if_id = flow->if_id;
+		break;
+	case XSPD_MISS_MARK:
+		pol->mark = pol->mark_mask = 0;
+		break;
+	case XSPD_MISS_DADDR:
+		pol->sel.prefixlen_d = 0;
+		break;
+	case XSPD_MISS_SADDR:
+		pol->sel.prefixlen_s = 0;
+		break;
+	case XSPD_MISS_DPORT:
+		pol->sel.dport_mask = 0;
+		break;
+	case XSPD_MISS_SPORT:
+		pol->sel.sport_mask = 0;
+		break;
+	case XSPD_MISS_PROTO:
+		pol->sel.proto = 0;
+		break;
+	default:
+		pol->sel.ifindex = 0;
+		break;
+	}
+}
+
+static void measure(const struct xspd_pol *pol, const struct xspd_flow *flow, struct cli_near *ret)
+{
+	struct xspd_pol relaxed = *pol;
+	enum xspd_miss miss;
+
+	*ret = (struct cli_near){.pol = pol};
+	while ((miss = xspd_pol_match(&relaxed, flow, pol->dir, pol->type, NULL)) !=
+		       XSPD_MISS_NOT &&
+	       !(ret->fields & 1u << miss)) {
+		if (!ret->count)
+			ret->first = miss;
+		ret->fields |= 1u << miss;
+		ret->count++;
+		relax(&relaxed, flow, miss);
+	}
+}
+
+/* Fewer fields failing, then failing later, then the better policy. */
+static bool nearer(const struct cli_near *a, const struct cli_near *b)
+{
+	if (a->count != b->count)
+		return a->count < b->count;
+	if (a->first != b->first)
+		return a->first > b->first;
+	return xspd_pol_before(a->pol, b->pol);
+}
+
+static void consider(struct cli_explain *explain, const struct cli_near *near)
+{
+	size_t i = explain->near_count;
+
+	if (i == EXPLAIN_NEAREST) {
+		if (!nearer(near, &explain->near[i - 1]))
+			return;
+		i--;
+	} else {
+		explain->near_count++;
+	}
+	for (; i > 0 && nearer(near, &explain->near[i - 1]); i--)
+		explain->near[i] = explain->near[i - 1];
+	explain->near[i] = *near;
+}
+
+/* Policies of another family or direction are no near misses. */
+static void find_nearest(struct cli_explain *explain, const struct xspd_flow *flow)
+{
+	struct xspd_pol *pol, *tmp;
+	struct cli_near near;
+
+	HASH_ITER (hh, explain->spd->by_index, pol, tmp) {
+		if (pol->sel.family != flow->family || pol->dir != flow->dir)
+			continue;
+		measure(pol, flow, &near);
+		if (near.count)
+			consider(explain, &near);
+	}
+}
+
+int cli_explain_new(struct cli_explain *ret, const struct cli_view *view,
+		    const struct xspd_flow *flow)
+{
+	struct cli_explain explain = {.spd = xspd_spd_new()};
+	int err;
+
+	if (!explain.spd)
+		return -ENOMEM;
+	err = load(explain.spd, view);
+	if (!err)
+		err = xspd_spd_matches(explain.spd, flow, &explain.match, &explain.match_count);
+	if (err) {
+		cli_explain_free(&explain);
+		return err;
+	}
+	xspd_spd_lookup(explain.spd, flow, &explain.ref);
+	find_nearest(&explain, flow);
+	*ret = explain;
+	return 0;
+}
+
+void cli_explain_free(struct cli_explain *explain)
+{
+	free(explain->match);
+	explain->match = NULL;
+	xspd_spd_free(explain->spd);
+	explain->spd = NULL;
+}
+
+bool cli_explain_agrees(const struct cli_explain *explain, const struct xspd_answer *answer)
+{
+	const struct xspd_ref *ref = &explain->ref;
+
+	if (answer->verdict == XSPD_DEFER)
+		return true;
+	return answer->verdict == ref->verdict && answer->reason == ref->reason &&
+	       answer->index == (ref->pol ? ref->pol->index : 0) &&
+	       answer->index2 == (ref->pol2 ? ref->pol2->index : 0);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The life of the daemon: birth, one turn of the loop, death. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+#include "util.h"
+
+#define MS	    1000000ull
+#define CHECK_EVERY (5000 * MS)
+#define BEAT_EVERY  (1000 * MS)
+
+static uint64_t now_ns(void)
+{
+	return xspd_now(CLOCK_MONOTONIC);
+}
+
+static int open_all(struct xspd_daemon *d, const struct xspd_daemon_opts *opts)
+{
+	struct stat st;
+	int err;
+
+	if (stat("/proc/thread-self/ns/net", &st) < 0)
+		return -errno;
+	d->netns_ino = st.st_ino;
+	d->spd = xspd_spd_new();
+	if (!d->spd)
+		return -ENOMEM;
+	/* membership before the dump: a change is in the dump or an event, never in neither */
+	err = xspd_nl_open(&d->events, XSPD_NL_GROUPS,
+			   opts->rcvbuf ? opts->rcvbuf : XSPD_DAEMON_RCVBUF);
+	if (!err)
+		err = xspd_nl_open(&d->requests, 0, 1 << 20);
+	if (!err)
+		err = xspd_plane_new(&d->plane, &opts->plane);
+	return err;
+}
+
+int xspd_daemon_new(struct xspd_daemon **ret, const struct xspd_daemon_opts *opts)
+{
+	uint64_t lease = (opts->plane.lease_ms ? opts->plane.lease_ms : 3000) * MS;
+	struct xspd_daemon *d = calloc(1, sizeof(*d));
+	int err;
+
+	if (!d)
+		return -ENOMEM;
+	d->stats.started = xspd_now(CLOCK_REALTIME);
+	d->beat_every = lease / 3 < BEAT_EVERY ? lease / 3 : BEAT_EVERY;
+	err = open_all(d, opts);
+	if (!err) {
+		xspd_daemon_doubt(d, XSPD_DOUBT_START, 0);
+		xspd_daemon_dump(d);
+		err = xspd_plane_build(d->plane, d->spd);
+	}
+	if (err) {
+		xspd_daemon_free(d);
+		return err;
+	}
+	d->ready = true;
+	d->spd->listener = xspd_daemon_changed;
+	d->spd->ctx = d;
+	d->check_at = now_ns() + CHECK_EVERY;
+	/* if the dump failed, another is due, and LOST_EVENTS stands until it is done */
+	xspd_daemon_doubt(d, 0, XSPD_DOUBT_START);
+	xspd_daemon_beat(d);
+	xspd_daemon_publish(d);
+	*ret = d;
+	return 0;
+}
+
+void xspd_daemon_free(struct xspd_daemon *d)
+{
+	if (!d)
+		return;
+	if (d->plane)
+		xspd_daemon_publish(d);
+	xspd_plane_free(d->plane);
+	xspd_spd_free(d->spd);
+	xspd_nl_free(d->requests);
+	xspd_nl_free(d->events);
+	free(d);
+}
+
+/* Time until the first of the deadlines, rounded up: waking early would be waking twice. */
+static int wait_ms(const struct xspd_daemon *d, int timeout_ms)
+{
+	const uint64_t at[] = {d->beat_at, d->check_at, d->dump_at, d->reread_at, d->rebuild_at};
+	uint64_t now = now_ns();
+
+	for (size_t i = 0; i < XSPD_ARRAY_SIZE(at); i++) {
+		uint64_t left = at[i] > now ? (at[i] - now + MS - 1) / MS : 0;
+
+		if (at[i] && (timeout_ms < 0 || left < (uint64_t)timeout_ms))
+			timeout_ms = (int)left;
+	}
+	return timeout_ms;
+}
+
+static bool due(uint64_t at)
+{
+	return at && now_ns() >= at;
+}
+
+static void do_due(struct xspd_daemon *d)
+{
+	if (due(d->beat_at))
+		xspd_daemon_beat(d);
+	if (due(d->dump_at) || (!d->dump_at && due(d->reread_at)))
+		xspd_daemon_dump(d);
+	if (due(d->rebuild_at))
+		xspd_daemon_rebuild(d);
+	if (due(d->check_at)) {
+		d->check_at = now_ns() + CHECK_EVERY;
+		xspd_daemon_check(d);
+	}
+}
+
+int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd)
+{
+	struct pollfd fds[2] = {{.fd = xspd_nl_fd(d->events), .events = POLLIN},
+				{.fd = wake_fd, .events = POLLIN}};
+
+	if (poll(fds, 2, wait_ms(d, timeout_ms)) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[0].revents)
+		xspd_daemon_drain(d);
+	do_due(d);
+	xspd_daemon_publish(d);
+	return fds[1].revents ? 1 : 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Keeps a mirror of the SPD of the calling thread's network namespace, and the
+ * plane in step with it: subscribe, dump, then events; re-dump on any doubt.
+ */
+#ifndef XSPD_DAEMON_DAEMON_H
+#define XSPD_DAEMON_DAEMON_H
+
+#include "nl/nl.h"
+#include "plane/plane.h"
+#include "spd/spd.h"
+
+#define XSPD_DAEMON_RCVBUF (64 << 20)
+
+struct xspd_daemon_opts {
+	struct xspd_plane_opts plane;
+	int rcvbuf; /* of the event socket; 0: XSPD_DAEMON_RCVBUF */
+};
+
+/* Statistics for xspd_conf; kept here since the record is replaced by a swap. */
+struct xspd_daemon_stats {
+	uint64_t started, doubt_since;
+	uint64_t doubts, events, lost, dumps;
+	uint64_t repaired_add, repaired_del, repaired_mod;
+};
+
+/* All times are CLOCK_MONOTONIC, ns; 0: not due. */
+struct xspd_daemon {
+	struct xspd_nl *events;
+	struct xspd_nl *requests;
+	struct xspd_spd *spd;
+	struct xspd_plane *plane;
+	struct xspd_daemon_stats stats;
+	uint64_t netns_ino;
+
+	uint64_t beat_every;
+	uint64_t beat_at;
+	uint64_t check_at;   /* compare counts with the kernel's */
+	uint64_t dump_at;    /* a re-dump is wanted */
+	uint64_t reread_at;  /* a dump for changed templates only: no doubt about the rest */
+	uint64_t rebuild_at; /* the plane failed: build it anew from the mirror */
+	uint64_t backoff;    /* of the next dump or rebuild */
+	uint64_t calm_at;    /* when back-off starts from nothing again */
+	uint64_t dump_ns;    /* what the last dump took */
+	uint32_t changes;    /* published while patching */
+	bool patching;	     /* the differences of a dump are being published */
+	bool ready;	     /* the first build is done */
+	bool rebuild;	     /* publish nothing, a build is due */
+	bool mismatch;	     /* the counts differed at the last look */
+};
+
+/**
+ * xspd_daemon_new() - Open the sockets, load the plane, take the first dump and publish it.
+ * Return: 0 with *ret, to be freed with xspd_daemon_free(), or a negative errno.
+ */
+int xspd_daemon_new(struct xspd_daemon **ret, const struct xspd_daemon_opts *opts);
+/* Pins and hooks stay, and answer DEFER. */
+void xspd_daemon_free(struct xspd_daemon *d);
+
+/**
+ * xspd_daemon_turn() - Wait for events, at most @timeout_ms (-1: no limit of the caller's), and do
+ * what is due.
+ * @wake_fd: returns early when it becomes readable; -1: none.
+ *
+ * Troubles end in doubt and a later attempt, not in an error.
+ * Return: 1 if @wake_fd is readable, else 0, or a negative errno of poll().
+ */
+int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd);
+
+/* daemon/sync.c: bring mirror and plane in step; troubles are noted in @d. */
+void xspd_daemon_lost(struct xspd_daemon *d, const char *why);
+void xspd_daemon_dump(struct xspd_daemon *d);
+void xspd_daemon_rebuild(struct xspd_daemon *d);
+void xspd_daemon_check(struct xspd_daemon *d);
+/* Apply what is queued. Return: messages read, or a negative errno after xspd_daemon_lost(). */
+int xspd_daemon_drain(struct xspd_daemon *d);
+void xspd_daemon_doubt(struct xspd_daemon *d, uint32_t set, uint32_t clear);
+void xspd_daemon_beat(struct xspd_daemon *d);
+/* Copy the statistics into the live record. */
+void xspd_daemon_publish(struct xspd_daemon *d);
+
+/* The mirror's listener: publishes a change, or notes that a build is due. */
+int xspd_daemon_changed(void *ctx, const struct xspd_change *change);
+
+#endif

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* xspd run: set the stage for the daemon, and turn until told to stop. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
+
+#include "cli/cli.h"
+#include "cli/view.h"
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+#include "util.h"
+
+#define BPFFS	      "/sys/fs/bpf"
+#define CAPACITY_MOST (1u << 24)
+#define LEASE_MIN_MS  100
+#define LEASE_MOST_MS 60000
+
+/* As tc and libbpf do: a machine without systemd may have it not mounted. */
+static int mount_bpffs(void)
+{
+	struct statfs fs;
+
+	if (statfs(BPFFS, &fs) == 0 && (uint32_t)fs.f_type == BPF_FS_MAGIC)
+		return XSPD_DONE;
+	if (mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0)
+		return cli_fail("%s: mount bpffs: %s%s", BPFFS, strerror(errno),
+				errno == EPERM ? "; run as root" : "");
+	cli_notice("%s: mounted bpffs there", BPFFS);
+	return XSPD_DONE;
+}
+
+/* Kernels before 5.11 charge maps to this limit. */
+static void raise_memlock(void)
+{
+	struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+
+	setrlimit(RLIMIT_MEMLOCK, &all);
+}
+
+static int open_signals(void)
+{
+	sigset_t mask;
+	int fd;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
+		return -errno;
+	fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static int explain(const char *instance, const char *pin, int err)
+{
+	switch (-err) {
+	case EBUSY:
+		return cli_fail("run: instance %s: another 'xspd run' holds %s; stop it, or give "
+				"--instance another name",
+				instance, pin);
+	case EPERM:
+	case EACCES:
+		return cli_fail("run: instance %s: not permitted; run as root", instance);
+	case EPROTONOSUPPORT:
+		return cli_fail("run: this kernel has no XFRM (CONFIG_XFRM_USER)");
+	case EOPNOTSUPP:
+		return cli_fail("run: this kernel cannot load the programs; Linux 5.15 with BTF "
+				"or later is needed");
+	default:
+		return cli_fail("run: instance %s: %s", instance, strerror(-err));
+	}
+}
+
+static int turn_until_told(struct xspd_daemon *daemon, int signals)
+{
+	int rc;
+
+	do
+		rc = xspd_daemon_turn(daemon, -1, signals);
+	while (!rc);
+	return rc < 0 ? cli_fail("run: poll: %s", strerror(-rc)) : XSPD_DONE;
+}
+
+static int run(const char *instance, struct xspd_daemon_opts *opts)
+{
+	xspd_autoclose int signals = open_signals();
+	struct xspd_daemon *daemon;
+	char pin[160];
+	int err, rc;
+
+	if (signals < 0)
+		return cli_fail("run: signals: %s", strerror(-signals));
+	cli_pin_path(pin, sizeof(pin), instance, NULL);
+	opts->plane.pin = pin;
+	err = xspd_daemon_new(&daemon, opts);
+	if (err)
+		return explain(instance, pin, err);
+	xspd_log("%s: mirroring %u policies, pins in %s", instance,
+		 (unsigned int)HASH_COUNT(daemon->spd->by_index), pin);
+	rc = turn_until_told(daemon, signals);
+	xspd_log("%s: stopped; what is attached stays, and leaves every packet to the kernel",
+		 instance);
+	xspd_daemon_free(daemon);
+	return rc;
+}
+
+int run_main(int argc, char **argv)
+{
+	struct cli_common common = {};
+	struct xspd_daemon_opts opts = {};
+	const struct cli_option options[] = {
+		{"lease", CLI_NUMBER, &opts.plane.lease_ms, LEASE_MIN_MS, LEASE_MOST_MS},
+		{"capacity", CLI_NUMBER, &opts.plane.capacity, 1, CAPACITY_MOST},
+		{},
+	};
+	int rc = cli_parse(&common, options, &argc, &argv);
+
+	if (rc || common.help)
+		return rc;
+	if (argc)
+		return cli_usage("run: takes no words, not '%s'", argv[0]);
+	rc = cli_enter_netns(common.netns);
+	if (!rc)
+		rc = mount_bpffs();
+	if (rc)
+		return rc;
+	raise_memlock();
+	return run(common.instance, &opts);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* xspd: the table of subcommands. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <bpf/libbpf.h>
+
+#include "cli/cli.h"
+#include "util.h"
+
+struct command {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *args;
+	const char *help;
+};
+
+static int help_main(int argc, char **argv);
+static int version_main(int argc, char **argv);
+
+static const struct command commands[] = {
+	{"run", run_main, "[--lease MS] [--capacity N]",
+	 "mirror the kernel's policies until SIGTERM"},
+	{"status", status_main, "", "is it running, is it in doubt, what did the hooks see"},
+	{"policy", policy_main, "list | show INDEX", "the mirrored policies and their counters"},
+	{"lookup", lookup_main,
+	 "dir D src A dst A [proto P] [sport N dport N | type N code N | key K] [mark M] "
+	 "[if_id N] [dev DEV] [frag first|later] [--explain]",
+	 "which policy governs a flow"},
+	{"attach", attach_main, "DEV --xdp|--ingress|--egress... [--clsact]",
+	 "classify the packets of a device"},
+	{"detach", detach_main, "DEV [--xdp|--ingress|--egress...]", "stop that"},
+	{"help", help_main, "[COMMAND]", "this text"},
+	{"version", version_main, "", "the version"},
+};
+
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < XSPD_ARRAY_SIZE(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+void cli_help(const char *name)
+{
+	const struct command *command = find(name);
+
+	printf("usage: xspd %s%s%s\n%s; see xspd-%s(8)\n", name, *command->args ? " " : "",
+	       command->args, command->help, name);
+}
+
+static int help_main(int argc, char **argv)
+{
+	if (argc > 2)
+		return cli_usage("help: one command at a time, not '%s'", argv[2]);
+	if (argc == 2) {
+		if (!find(argv[1]))
+			return cli_usage("unknown command '%s'; see 'xspd help'", argv[1]);
+		cli_help(argv[1]);
+		return XSPD_DONE;
+	}
+	printf("usage: xspd COMMAND [--netns NAME] [--instance NAME] [--json] ...\n\n");
+	for (size_t i = 0; i < XSPD_ARRAY_SIZE(commands); i++)
+		printf("  %-9s %s\n", commands[i].name, commands[i].help);
+	printf("\n'xspd help COMMAND' for its words, xspd(8) for the whole.\n");
+	return XSPD_DONE;
+}
+
+static int version_main(int argc, char **argv)
+{
+	if (argc > 1)
+		return cli_usage("version: takes no words, not '%s'", argv[1]);
+	printf("xspd %s\n", XSPD_VERSION);
+	return XSPD_DONE;
+}
+
+/* An answer that did not reach its reader is a failure. */
+static int finish(int rc)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout) && fclose(stdout) == 0)
+		return rc;
+	cli_fail("stdout: %s", strerror(errno ? errno : EIO));
+	return XSPD_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+
+	signal(SIGPIPE, SIG_IGN);
+	libbpf_set_print(NULL); /* errors are ours to tell, in one line */
+	if (argc < 2)
+		return cli_usage("no command; see 'xspd help'");
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "--version"))
+		argv[1] += 2;
+	command = find(argv[1]);
+	if (!command)
+		return cli_usage("unknown command '%s'; see 'xspd help'", argv[1]);
+	return finish(command->main(argc - 1, argv + 1));
+}
