@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* xspd bench: what a lookup costs here, in xspd and in the kernel. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <json-c/json.h>
+
+#include "bench/measure.h"
+#include "cli/cli.h"
+#include "util.h"
+
+#define POLICIES     10000
+#define POLICIES_MAX 4000000
+#define LINEAR_MAX   20000 /* beyond it, filling a list in the kernel takes minutes */
+#define SHAPES_MAX   64
+
+static const char *const usual[] = {
+	"pool", "vti",	  "ports",	 "roadwarrior",	 "site",   "hub", "ifid",
+	"mesh", "bypass", "block-all",	 "ovs",		 "cilium", "sub", "one",
+	"four", "pairs",  "adversarial", "roadwarrior6", "site6",
+};
+
+struct request {
+	const char *shapes[SHAPES_MAX];
+	uint32_t shape_count;
+	uint32_t policies;
+	bool no_kernel;
+	bool json;
+	struct xspd_bench_labs labs;
+	struct json_object *rows;
+	bool header; /* printed */
+};
+
+static int add_shape(struct request *request, const char *name)
+{
+	if (request->shape_count == SHAPES_MAX)
+		return cli_usage("bench: more than %u shapes; run it twice", SHAPES_MAX);
+	request->shapes[request->shape_count++] = name;
+	return XSPD_DONE;
+}
+
+static int add_named(struct request *request, const char *name)
+{
+	const struct xspd_shape *shape;
+	int err = XSPD_DONE;
+
+	if (!strcmp(name, "all")) {
+		for (shape = xspd_shapes; shape->name && !err; shape++)
+			err = add_shape(request, shape->name);
+		return err;
+	}
+	if (strncmp(name, "file:", 5) && !xspd_shape_find(name))
+		return cli_usage("bench: unknown shape '%s'; 'xspd bench shapes' lists them", name);
+	return add_shape(request, name);
+}
+
+/* Take every --shape out of the command line: an option that may be given again and again. */
+static int take_shapes(struct request *request, int *argc, char **argv)
+{
+	int kept = 1, err = XSPD_DONE;
+
+	for (int i = 1; i < *argc && !err; i++) {
+		if (!strncmp(argv[i], "--shape=", 8))
+			err = add_named(request, argv[i] + 8);
+		else if (strcmp(argv[i], "--shape"))
+			argv[kept++] = argv[i];
+		else if (i + 1 < *argc)
+			err = add_named(request, argv[++i]);
+		else
+			err = cli_usage(
+				"bench: '--shape' lacks its argument; see 'xspd help bench'");
+	}
+	*argc = kept;
+	argv[kept] = NULL;
+	return err;
+}
+
+/* "file:/a/b/acl1_10k.pol.xz" is acl1_10k in the table. */
+static void short_name(const char *name, char *ret, size_t size)
+{
+	const char *base = strrchr(name, '/');
+
+	if (strncmp(name, "file:", 5))
+		base = name;
+	else
+		base = base ? base + 1 : name + 5;
+	snprintf(ret, size, "%.*s", (int)strcspn(base, "."), base);
+}
+
+static void print_number(double value, int width, const char *unit)
+{
+	if (isnan(value))
+		printf(" %*s%s", width, "-", unit);
+	else
+		printf(" %*.*f%s", width, fabs(value) < 10 ? 1 : 0, value, unit);
+}
+
+static void print_row(struct request *request, const struct xspd_bench_row *row)
+{
+	char name[32];
+
+	if (!request->header)
+		printf("%-13s %8s %6s %6s %6s %6s %9s %8s %7s %7s\n%-13s %8s %6s %6s %6s %6s %9s "
+		       "%8s "
+		       "%7s %7s\n",
+		       "shape", "policies", "mask", "probes", "hit", "miss", "kernel", "kernel",
+		       "map", "publish", "", "", "classes", "a hit", "ns", "ns", "hit ns", "/ hit",
+		       "bytes", "ns");
+	request->header = true;
+	short_name(row->shape, name, sizeof(name));
+	printf("%-13s %8u %6u", name, row->policies, row->tuples);
+	print_number(row->probes, 6, "");
+	print_number(row->hit, 6, "");
+	print_number(row->miss, 6, "");
+	print_number(row->kernel, 9, "");
+	print_number(row->kernel / row->hit, 8, "");
+	print_number(row->bytes, 7, "");
+	print_number(row->publish, 7, "\n");
+	fflush(stdout);
+}
+
+static void put(struct json_object *object, const char *key, double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.1f", value);
+	json_object_object_add(object, key,
+			       isnan(value) ? NULL : json_object_new_double_s(value, text));
+}
+
+static void put_count(struct json_object *object, const char *key, uint32_t value)
+{
+	json_object_object_add(object, key, json_object_new_int64(value));
+}
+
+static void add_json(struct request *request, const struct xspd_bench_row *row)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "shape", json_object_new_string(row->shape));
+	put_count(object, "policies", row->policies);
+	put_count(object, "tuples", row->tuples);
+	put(object, "ns_hit", row->hit);
+	put(object, "ns_miss", row->miss);
+	put(object, "ns_kernel", row->kernel);
+	put(object, "bytes_per_policy", row->bytes);
+	put(object, "publish_ns", row->publish);
+	put(object, "probes_per_lookup", row->probes);
+	put(object, "probes_per_miss", row->probes_miss);
+	put(object, "ns_kernel_miss", row->kernel_miss);
+	put(object, "ratio", row->kernel / row->hit);
+	put(object, "ns_rnd", row->rnd);
+	put(object, "ns_hit_min", row->hit_min);
+	put(object, "ns_miss_min", row->miss_min);
+	put(object, "ns_kernel_min", row->kernel_min);
+	put(object, "build_ns", row->build);
+	put(object, "kernel_insert_ns", row->insert);
+	put_count(object, "longest_chain", row->longest_chain);
+	put_count(object, "checked", row->checked);
+	put_count(object, "wrong", row->wrong);
+	put_count(object, "deferred", row->deferred);
+	json_object_array_add(request->rows, object);
+}
+
+static int open_set(const struct request *request, const char *name, struct xspd_bench_set *ret)
+{
+	const struct xspd_shape *shape = xspd_shape_find(name);
+	uint32_t policies = request->policies, line = 0;
+	int err;
+
+	if (shape && shape->max && policies > shape->max) {
+		policies = shape->max;
+		cli_notice("bench: %s has no more than %u policies", name, policies);
+	}
+	err = xspd_bench_set_open(ret, name, policies, &line);
+	if (err == -EBADMSG)
+		return cli_fail("bench: %s: line %u is not 'family src/len dst/len proto "
+				"sport/mask dport/mask priority', or of a trace",
+				name, line);
+	if (err < 0)
+		return cli_fail("bench: %s: %s", name, strerror(-err));
+	return XSPD_DONE;
+}
+
+static int one_shape(struct request *request, const char *name)
+{
+	const struct xspd_bench_labs *labs = request->no_kernel ? NULL : &request->labs;
+	struct xspd_bench_row row;
+	struct xspd_bench_set set;
+	const char *what;
+	int err;
+
+	err = open_set(request, name, &set);
+	if (err)
+		return err;
+	if (labs && set.linear && set.count > LINEAR_MAX) {
+		cli_notice("bench: %s: the kernel would take minutes to hold %u of them, leaving "
+			   "it out",
+			   name, set.count);
+		labs = NULL;
+	}
+	err = xspd_bench_measure(&set, labs, &row, &what);
+	if (err < 0) {
+		xspd_bench_set_close(&set);
+		return cli_fail("bench: %s: %s: %s%s", name, what, strerror(-err),
+				err == -EPERM ? "; run as root" : "");
+	}
+	request->json ? add_json(request, &row) : print_row(request, &row);
+	xspd_bench_set_close(&set);
+	if (row.wrong)
+		return cli_fail("bench: %s: %u wrong answers among %u", name, row.wrong,
+				row.checked);
+	if (row.deferred)
+		return cli_fail("bench: %s: %u answers were DEFER", name, row.deferred);
+	return XSPD_DONE;
+}
+
+static int lookup(struct request *request)
+{
+	int err, result = XSPD_DONE;
+
+	if (!request->no_kernel) {
+		err = xspd_bench_labs_new(&request->labs);
+		if (err < 0)
+			return cli_fail("bench: network namespace: %s%s", strerror(-err),
+					err == -EPERM ? "; run as root" : "");
+	}
+	for (uint32_t i = 0; i < request->shape_count; i++)
+		if (one_shape(request, request->shapes[i]))
+			result = XSPD_FAILED; /* the others may still be of use */
+	if (request->json)
+		printf("%s\n", json_object_to_json_string_ext(
+				       request->rows,
+				       JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+	xspd_bench_labs_free(&request->labs);
+	return result;
+}
+
+static int list_shapes(void)
+{
+	for (const struct xspd_shape *shape = xspd_shapes; shape->name; shape++)
+		printf("%-13s %s\n", shape->name, shape->what);
+	printf("%-13s %s\n", "file:PATH", "the rules of a file, see xspd-bench(8)");
+	return XSPD_DONE;
+}
+
+int bench_main(int argc, char **argv)
+{
+	struct request request = {.policies = POLICIES};
+	const struct cli_option options[] = {
+		{"policies", CLI_NUMBER, &request.policies, 1, POLICIES_MAX},
+		{"no-kernel", CLI_FLAG, &request.no_kernel},
+		{},
+	};
+	struct cli_common common = {.reads = true};
+	int err = take_shapes(&request, &argc, argv);
+	bool given = request.shape_count;
+
+	if (!err)
+		err = cli_parse(&common, options, &argc, &argv);
+	if (err || common.help)
+		return err;
+	if (argc == 1 && !strcmp(argv[0], "shapes"))
+		return list_shapes();
+	if (argc != 1 || strcmp(argv[0], "lookup"))
+		return cli_usage("bench: say 'xspd bench lookup' or 'xspd bench shapes'");
+	for (size_t i = 0; i < XSPD_ARRAY_SIZE(usual) && !given; i++)
+		err = add_shape(&request, usual[i]);
+	if (!err)
+		err = cli_enter_netns(common.netns);
+	if (err)
+		return err;
+	request.json = common.json;
+	request.rows = json_object_new_array();
+	err = lookup(&request);
+	json_object_put(request.rows);
+	return err;
+}
