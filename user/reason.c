@@ -28,13 +28,14 @@ static const char *const reasons[XSPD_R_MAX_] = {
 	[XSPD_R_NO_ROUTE] = "no-route",
 	[XSPD_R_MULTICAST] = "multicast",
 	[XSPD_R_ERROR] = "error",
+	[XSPD_R_ICMP_ERROR] = "icmp-error",
 };
 
-static const char *const verdicts[XSPD_VERDICT_MAX_] = { "defer", "plain", "protect", "block" };
-static const char *const dirs[XSPD_DIR_MAX_] = { "in", "out", "fwd" };
-static const char *const hooks[XSPD_HOOK_MAX_] = { "xdp", "ingress", "egress" };
-static const char *const doubts[] = { "START", "LOST_EVENTS", "DUMPING", "COUNT_MISMATCH",
-				      "UNMODELLED", "GROWING", "STOPPED" };
+static const char *const verdicts[XSPD_VERDICT_MAX_] = {"defer", "plain", "protect", "block"};
+static const char *const dirs[XSPD_DIR_MAX_] = {"in", "out", "fwd"};
+static const char *const hooks[XSPD_HOOK_MAX_] = {"xdp", "ingress", "egress"};
+static const char *const doubts[] = {"START",	   "LOST_EVENTS", "DUMPING", "COUNT_MISMATCH",
+				     "UNMODELLED", "GROWING",	  "STOPPED"};
 
 const char *xspd_reason_name(enum xspd_reason reason)
 {

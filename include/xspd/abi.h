@@ -82,6 +82,7 @@ enum xspd_reason {
 	XSPD_R_NO_ROUTE,	/* the kernel will not deliver or forward it, or by a route unseen */
 	XSPD_R_MULTICAST,	/* multicast or broadcast: may go several ways */
 	XSPD_R_ERROR,		/* a map lookup failed that cannot fail */
+	XSPD_R_ICMP_ERROR,	/* an ICMP error: the kernel may look up the packet it quotes */
 	XSPD_R_MAX_,
 } XSPD_PACKED;
 
@@ -273,12 +274,12 @@ struct xspd_tuple {
 	__u32 ports_mask; /* as the word sport:dport lies in xspd_flow */
 	__u32 mark_mask;
 	__u32 seed; /* tells tuples and partitions apart in the hash */
-	__u16 id;   /* bit number in the trie bitmaps; XSPD_TUPLE_HOST: always probed */
+	__u16 id;   /* its bit in the trie bitmaps */
 	__u8 proto_mask;
 	__u8 dev;	/* ifindex is part of the key */
 	__u8 dlen;
 	__u8 slen;
-	__u16 flags; /* enum xspd_tuple_flag */
+	__u16 pad;
 	__u32 policies; /* informative */
 };
 _Static_assert(sizeof(struct xspd_tuple) == 64, "map ABI");

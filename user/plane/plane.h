@@ -11,19 +11,20 @@
 struct xspd_plane;
 
 struct xspd_plane_opts {
-	const char *pin;	/* directory for pins (made, with parents), NULL: nothing is pinned */
-	uint32_t capacity;	/* policies to make room for at first; 0: default */
-	uint32_t lease_ms;	/* 0: 3000 */
-	bool bench;		/* load xspd_bench and xspd_null too (batched queries through xspd_ask) */
-	uint32_t prune_at;	/* tuples above which the tries are asked; 0: default */
-	uint32_t coarsen_at;	/* tuples above which classes are merged; 0: default */
+	const char *pin;   /* directory for pins (made, with parents), NULL: nothing is pinned */
+	uint32_t capacity; /* policies to make room for at first; 0: default */
+	uint32_t lease_ms; /* 0: 3000 */
+	bool bench; /* load xspd_bench and xspd_null too (batched queries through xspd_ask) */
+	uint32_t prune_at;   /* tuples above which the tries are asked; 0: default */
+	uint32_t coarsen_at; /* tuples above which classes are merged; 0: default */
 };
 
 /**
  * xspd_plane_new() - Load an empty set of maps and programs, doubt START, and, with opts->pin,
  * pin the entry programs and put the set behind them.  A pin directory of this ABI
- * version that already holds entry programs is taken over: hooks attached through them stay attached.
- * Return: 0 or a negative errno (-EBUSY: another daemon holds the pin directory; -EPERM; -EOPNOTSUPP: kernel).
+ * version that already holds entry programs is taken over: hooks attached through them stay
+ * attached. Return: 0 or a negative errno (-EBUSY: another daemon holds the pin directory; -EPERM;
+ * -EOPNOTSUPP: kernel).
  */
 int xspd_plane_new(struct xspd_plane **ret, const struct xspd_plane_opts *opts);
 
@@ -31,24 +32,27 @@ int xspd_plane_new(struct xspd_plane **ret, const struct xspd_plane_opts *opts);
 void xspd_plane_free(struct xspd_plane *plane);
 
 /*
- * xspd_plane_build() - Build a fresh set from @spd, sized for it, and swap it in. Sets slot and tuple of every policy.
- * On failure the old set stays in service, with doubt GROWING raised.
+ * xspd_plane_build() - Build a fresh set from @spd, sized for it, and swap it in. Sets slot and
+ * tuple of every policy. On failure the old set stays in service, with doubt GROWING raised.
  */
 int xspd_plane_build(struct xspd_plane *plane, struct xspd_spd *spd);
 
 /*
- * xspd_plane_change() - Publish one change of @spd (an xspd_spd_listener's work). When there is no room,
- * builds a larger set itself. 0 or a negative errno, and then the plane is on DEFER.
+ * xspd_plane_change() - Publish one change of @spd (an xspd_spd_listener's work). When there is no
+ * room, builds a larger set itself. 0 or a negative errno, and then the plane is on DEFER.
  */
-int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd, const struct xspd_change *change);
+int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
+		      const struct xspd_change *change);
 
 /* Raise / clear doubt bits (enum xspd_doubt); visible at once, survives swaps. */
 void xspd_plane_doubt(struct xspd_plane *plane, uint32_t set, uint32_t clear);
 void xspd_plane_beat(struct xspd_plane *plane); /* renew the lease */
-struct xspd_conf *xspd_plane_conf(struct xspd_plane *plane); /* the live record, for statistics fields */
+struct xspd_conf *
+xspd_plane_conf(struct xspd_plane *plane); /* the live record, for statistics fields */
 
 /* Ask the BPF program (BPF_PROG_TEST_RUN of xspd_query). */
-int xspd_plane_query(struct xspd_plane *plane, const struct xspd_flow *flow, struct xspd_answer *ret);
+int xspd_plane_query(struct xspd_plane *plane, const struct xspd_flow *flow,
+		     struct xspd_answer *ret);
 
 /*
  * Batched asking, with opts.bench: flows are copied into the map xspd_ask and asked
@@ -59,7 +63,8 @@ int xspd_plane_query(struct xspd_plane *plane, const struct xspd_flow *flow, str
 int xspd_plane_ask(struct xspd_plane *plane, const struct xspd_flow *flows, uint32_t count,
 		   struct xspd_answer *ret, double *ret_ns);
 /* The same flows again @rounds times without copying: ns of xspd_bench and of xspd_null per run. */
-int xspd_plane_bench(struct xspd_plane *plane, uint32_t count, uint32_t rounds, double *ret_ns, double *ret_null_ns);
+int xspd_plane_bench(struct xspd_plane *plane, uint32_t count, uint32_t rounds, double *ret_ns,
+		     double *ret_null_ns);
 
 struct xspd_plane_usage {
 	uint64_t match_bytes; /* policy, bucket, list, part, ifid, tries */
@@ -71,7 +76,8 @@ void xspd_plane_usage(const struct xspd_plane *plane, struct xspd_plane_usage *r
 /* Sum over CPUs, plus what was counted in earlier slots. */
 int xspd_plane_count(struct xspd_plane *plane, uint32_t slot, struct xspd_count *ret);
 
-/* File descriptors of the set in service, -1 if there is none of the name ("xspd_query", "xspd_info", ...). */
+/* File descriptors of the set in service, -1 if there is none of the name ("xspd_query",
+ * "xspd_info", ...). */
 int xspd_plane_prog_fd(const struct xspd_plane *plane, const char *name);
 int xspd_plane_map_fd(const struct xspd_plane *plane, const char *name);
 

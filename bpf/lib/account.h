@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Counting: per policy what was governed by it, per hook and reason how it was answered. */
+#ifndef XSPD_BPF_ACCOUNT_H
+#define XSPD_BPF_ACCOUNT_H
+
+#include "maps.h"
+
+static __always_inline void xspd_count_policy(__u32 slot, __u32 bytes)
+{
+	struct xspd_count *count = bpf_map_lookup_elem(&xspd_count, &slot);
+
+	if (!count)
+		return;
+	count->packets++;
+	count->bytes += bytes;
+	count->last = bpf_ktime_get_coarse_ns();
+}
+
+static __always_inline void xspd_count_reason(enum xspd_hook hook, enum xspd_reason reason,
+					      __u32 bytes)
+{
+	__u32 nr = hook * XSPD_R_MAX_ + reason;
+	struct xspd_stat *stat = bpf_map_lookup_elem(&xspd_stat, &nr);
+
+	if (!stat)
+		return;
+	stat->packets++;
+	stat->bytes += bytes;
+}
+
+static __always_inline void xspd_count_answer(enum xspd_hook hook, const struct xspd_answer *answer,
+					      __u32 bytes)
+{
+	xspd_count_reason(hook, answer->reason, bytes);
+	if (answer->slot)
+		xspd_count_policy(answer->slot, bytes);
+	if (answer->slot2)
+		xspd_count_policy(answer->slot2, bytes);
+}
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which policy governs a flow: xfrm_policy_lookup() over the maps.
+ *
+ * The three large steps are global functions: the verifier checks each of them
+ * once, whoever calls them, so that their loops do not multiply.
+ */
+#ifndef XSPD_BPF_CLASSIFY_H
+#define XSPD_BPF_CLASSIFY_H
+
+#include "maps.h"
+#include "match.h"
+#include "xspd/hash.h"
+
+#define XSPD_CHAIN_MAX 64 /* policies followed under one masked key */
+#define XSPD_ATTEMPTS  16 /* lookups begun anew because the SPD changed meanwhile */
+
+#define XSPD_READ(x) (*(volatile typeof(x) *)&(x))
+
+/* Compare one policy with the flow.  Returns the slot of the next in its chain. */
+__noinline __u32 xspd_compare(const struct xspd_flow *flow, struct xspd_best *best, __u32 slot)
+{
+	const struct xspd_policy *pol;
+	__u32 hang = 0;
+	int hit = 1;
+
+	if (!flow || !best)
+		return 0;
+	pol = bpf_map_lookup_elem(&xspd_policy, &slot);
+	if (!pol) {
+		best->state |= XSPD_BEST_ERROR;
+		return 0;
+	}
+	/* priorities ascend along the chain: nothing better follows */
+	if (best->slot && pol->priority > best->key >> 32)
+		return 0;
+	if (pol->part != best->part || !xspd_selector_match(pol, flow, &hang))
+		return XSPD_READ(pol->next);
+	if (flow->family == XSPD_INET) {
+		hit = xspd_mark_match(pol->v4.mark, pol->v4.mark_mask, flow, &hang);
+	} else if (pol->flags & XSPD_P_MARK) {
+		const struct xspd_info *info = bpf_map_lookup_elem(&xspd_info, &slot);
+
+		hit = info && xspd_mark_match(info->mark, info->mark_mask, flow, &hang);
+	}
+	if (hit)
+		xspd_best_take(best, pol, slot, hang);
+	return XSPD_READ(pol->next);
+}
+
+/* The rest of a chain, after its first policy. */
+__noinline int xspd_chain(const struct xspd_flow *flow, struct xspd_best *best, __u32 slot)
+{
+	for (int i = 0; i < XSPD_CHAIN_MAX; i++) {
+		slot = xspd_compare(flow, best, slot);
+		if (!slot)
+			return 0;
+	}
+	if (best)
+		best->state |= XSPD_BEST_CHAIN;
+	return 0;
+}
+
+static __always_inline void xspd_key_set(struct xspd_key *key, const struct xspd_flow *flow)
+{
+	key->v6 = flow->family == XSPD_INET6;
+	if (key->v6) {
+		const __u64 *d = (const void *)flow->daddr, *s = (const void *)flow->saddr;
+
+		key->addr[0] = d[0];
+		key->addr[1] = d[1];
+		key->addr[2] = s[0];
+		key->addr[3] = s[1];
+	} else {
+		key->addr[0] = (__u64)flow->saddr[0] << 32 | flow->daddr[0];
+	}
+	key->ports = *(const __u32 *)&flow->dport;
+	key->mark = flow->mark;
+	key->oif = flow->oif;
+	key->proto = flow->proto;
+}
+
+/* Which fields of the tuple's key are unknown in this flow. */
+static __always_inline __u32 xspd_tuple_hang(const struct xspd_tuple *tuple, __u32 unknown)
+{
+	__u32 hang = 0;
+
+	if (tuple->ports_mask)
+		hang |= unknown & XSPD_UNKNOWN_PORTS;
+	if (tuple->mark_mask)
+		hang |= unknown & XSPD_UNKNOWN_MARK;
+	if (tuple->dev)
+		hang |= unknown & XSPD_UNKNOWN_OIF;
+	return hang;
+}
+
+/* The tuples that can match below the longest known prefixes of both addresses. */
+static __always_inline void xspd_prune(const struct xspd_flow *flow, struct xspd_best *best)
+{
+	__u32 bits = flow->family == XSPD_INET ? 64 : 160;
+	struct xspd_trie_key key = {.prefixlen = bits, .part = __builtin_bswap32(best->part)};
+	const struct xspd_trie_val *val;
+
+	__builtin_memcpy(key.addr, flow->daddr, sizeof(key.addr));
+	val = bpf_map_lookup_elem(&xspd_dst, &key);
+	if (val)
+		best->dst = *val;
+	else
+		__builtin_memset(&best->dst, 0, sizeof(best->dst));
+	__builtin_memcpy(key.addr, flow->saddr, sizeof(key.addr));
+	val = bpf_map_lookup_elem(&xspd_src, &key);
+	if (val)
+		best->src = *val;
+	else
+		__builtin_memset(&best->src, 0, sizeof(best->src));
+}
+
+static __always_inline int xspd_pruned(const struct xspd_best *best, const struct xspd_tuple *tuple,
+				       __u32 host)
+{
+	__u32 word = (tuple->id >> 6) & (XSPD_TUPLES / 64 - 1);
+	__u64 bit = 1ull << (tuple->id & 63);
+
+	/* host-length prefixes are not in the tries */
+	return (tuple->dlen != host && !(best->dst.tuples[word] & bit)) ||
+	       (tuple->slen != host && !(best->src.tuples[word] & bit));
+}
+
+/* One bucket: seven tags, and the overflow entry that fits every key. */
+static __always_inline void xspd_probe(const struct xspd_flow *flow, struct xspd_best *best,
+				       const struct xspd_key *key, const struct xspd_tuple *tuple)
+{
+	__u64 hash = xspd_key_hash(key, tuple);
+	__u32 nr = xspd_hash_bucket(hash, xspd_buckets);
+	__u32 tag = xspd_hash_tag(hash);
+	const __u64 *entry;
+
+	entry = bpf_map_lookup_elem(&xspd_bucket, &nr);
+	if (!entry) {
+		best->state |= XSPD_BEST_ERROR;
+		return;
+	}
+	best->probes++;
+#pragma unroll
+	for (int i = 0; i < XSPD_BUCKET_ENTRIES; i++) {
+		/* tag and slot are published in one store and read in one load */
+		__u64 e = XSPD_READ(entry[i]);
+		__u32 next;
+
+		if ((__u32)e != tag && (i < XSPD_BUCKET_ENTRIES - 1 || (__u32)e != XSPD_TAG_ANY))
+			continue;
+		next = xspd_compare(flow, best, e >> 32);
+		if (next)
+			xspd_chain(flow, best, next);
+	}
+}
+
+/* One tuple.  Returns 1 when neither it nor those behind it can hold a better policy. */
+__noinline int xspd_visit(const struct xspd_flow *flow, struct xspd_best *best,
+			  const struct xspd_key *key, __u32 nr, __u32 flags)
+{
+	const struct xspd_tuple *tuple;
+	__u32 hang;
+
+	if (!flow || !best || !key)
+		return 1;
+	tuple = bpf_map_lookup_elem(&xspd_list, &nr);
+	if (!tuple) {
+		best->state |= XSPD_BEST_ERROR;
+		return 1;
+	}
+	if (best->slot) {
+		/* with ties about, all equal priorities must be seen */
+		if (flags & XSPD_PART_TIES ? tuple->best >> 32 > best->key >> 32
+					   : tuple->best > best->key)
+			return 1;
+	}
+	if (flags & XSPD_PART_PRUNE && xspd_pruned(best, tuple, key->v6 ? 128 : 32))
+		return 0;
+	hang = xspd_tuple_hang(tuple, flow->unknown);
+	if (hang) {
+		best->state |= hang;
+		if (tuple->best < best->maybe)
+			best->maybe = tuple->best;
+		return 0;
+	}
+	xspd_probe(flow, best, key, tuple);
+	return 0;
+}
+
+/* Walk the partition's tuples, best first, until no better policy can follow. */
+__noinline int xspd_walk(const struct xspd_flow *flow, struct xspd_best *best, __u32 part_nr)
+{
+	const struct xspd_part *part;
+	struct xspd_key key = {};
+	__u32 first, count;
+	__u64 ref;
+
+	if (!flow || !best)
+		return 0;
+	part = bpf_map_lookup_elem(&xspd_part, &part_nr);
+	if (!part) {
+		best->state |= XSPD_BEST_ERROR;
+		return 0;
+	}
+	ref = XSPD_READ(part->ref);
+	if (!ref)
+		return 0;
+	if (ref & XSPD_PART_DEFER) {
+		best->state |= XSPD_BEST_CHAIN;
+		return 0;
+	}
+	first = ref >> 32;
+	count = ref >> 16 & 0xffff;
+	best->part = part_nr;
+	xspd_key_set(&key, flow);
+	if (ref & XSPD_PART_PRUNE)
+		xspd_prune(flow, best);
+	for (__u32 i = 0; i < XSPD_TUPLES; i++)
+		if (i >= count || xspd_visit(flow, best, &key, first + i, ref & 0xffff))
+			break;
+	return 0;
+}
+
+/* Number of the partition, or -1: it holds no policy. */
+static __always_inline int xspd_part_find(const struct xspd_flow *flow, enum xspd_type type,
+					  enum xspd_dir dir)
+{
+	struct xspd_ifid_key key = {};
+	const __u32 *nr;
+
+	if (!flow->if_id)
+		return XSPD_PART_FIXED(type, dir, flow->family == XSPD_INET6);
+	key.if_id = flow->if_id;
+	key.dir = dir;
+	key.type = type;
+	key.family = flow->family;
+	nr = bpf_map_lookup_elem(&xspd_ifid, &key);
+	return nr ? (int)*nr : -1;
+}
+
+/* xfrm_policy_lookup_bytype(): the policy and what it says, or why not. */
+static __always_inline enum xspd_reason xspd_lookup_type(const struct xspd_flow *flow,
+							 struct xspd_best *best,
+							 enum xspd_type type, enum xspd_dir dir)
+{
+	int part = xspd_part_find(flow, type, dir);
+	enum xspd_reason doubt;
+
+	xspd_best_init(best);
+	if (part < 0)
+		return XSPD_R_NO_POLICY;
+	xspd_walk(flow, best, part);
+	doubt = xspd_best_doubt(best);
+	if (doubt)
+		return doubt;
+	if (!best->slot)
+		return XSPD_R_NO_POLICY;
+	if (best->flags & XSPD_P_BLOCK)
+		return XSPD_R_BLOCK;
+	return best->flags & XSPD_P_PROTECT ? XSPD_R_PROTECT : XSPD_R_BYPASS;
+}
+
+static __always_inline enum xspd_verdict xspd_reason_verdict(enum xspd_reason reason)
+{
+	switch (reason) {
+	case XSPD_R_BYPASS:
+	case XSPD_R_NO_POLICY:
+		return XSPD_PLAIN;
+	case XSPD_R_PROTECT:
+		return XSPD_PROTECT;
+	case XSPD_R_BLOCK:
+	case XSPD_R_DEFAULT_BLOCK:
+		return XSPD_DENY;
+	default:
+		return XSPD_DEFER;
+	}
+}
+
+/*
+ * Sub policies first; what they find is joined by the main policies (SEMANTICS
+ * 4): on receive always and in direction in, on output only after an allow.
+ */
+static __always_inline enum xspd_reason xspd_lookup_once(const struct xspd_flow *flow,
+							 struct xspd_best *best,
+							 struct xspd_answer *answer, __u32 defaults)
+{
+	enum xspd_reason sub, main;
+	enum xspd_dir dir = flow->dir;
+
+	answer->slot2 = 0;
+	sub = xspd_lookup_type(flow, best, XSPD_SUB, dir);
+	answer->slot = best->slot;
+	answer->tuples = best->probes;
+	if (sub != XSPD_R_NO_POLICY) {
+		if (sub > XSPD_R_DEFAULT_BLOCK || (sub == XSPD_R_BLOCK && dir == XSPD_OUT))
+			return sub;
+		if (dir == XSPD_FWD)
+			dir = XSPD_IN;
+	}
+	main = xspd_lookup_type(flow, best, XSPD_MAIN, dir);
+	answer->tuples += best->probes;
+	if (sub == XSPD_R_NO_POLICY) {
+		answer->slot = best->slot;
+		if (main == XSPD_R_NO_POLICY && defaults & 1u << dir)
+			return XSPD_R_DEFAULT_BLOCK;
+		return main;
+	}
+	if (main > XSPD_R_DEFAULT_BLOCK)
+		return main;
+	answer->slot2 = best->slot;
+	if (sub == XSPD_R_BLOCK || main == XSPD_R_BLOCK)
+		return XSPD_R_BLOCK;
+	if (sub == XSPD_R_PROTECT || main == XSPD_R_PROTECT)
+		return XSPD_R_PROTECT;
+	return XSPD_R_BYPASS;
+}
+
+/*
+ * The answer for a flow.  It is taken only if nothing was published while it was
+ * looked for: each single change is visible in one store, but a walk that lasts over
+ * two of them could miss a policy added by the first in favour of one removed by the second.
+ */
+__noinline int xspd_classify(const struct xspd_flow *flow, struct xspd_answer *answer)
+{
+	const struct xspd_conf *conf;
+	enum xspd_reason reason = XSPD_R_BUSY;
+	struct xspd_best best;
+	__u64 generation;
+	__u32 zero = 0;
+
+	if (!flow || !answer)
+		return 0;
+	conf = bpf_map_lookup_elem(&xspd_conf, &zero);
+	if (!conf)
+		return 0;
+	answer->slot = 0;
+	answer->slot2 = 0;
+	answer->tuples = 0;
+	if (XSPD_READ(conf->doubt)) {
+		reason = XSPD_R_DOUBT;
+		goto out;
+	}
+	if (XSPD_READ(conf->lease_until) < bpf_ktime_get_coarse_ns()) {
+		reason = XSPD_R_LEASE;
+		goto out;
+	}
+	if (flow->dir >= XSPD_DIR_MAX_) {
+		reason = XSPD_R_ERROR;
+		goto out;
+	}
+	for (int i = 0; i < XSPD_ATTEMPTS; i++) {
+		generation = XSPD_READ(conf->generation);
+		if (generation & 1)
+			continue;
+		reason = xspd_lookup_once(flow, &best, answer, XSPD_READ(conf->defaults));
+		barrier();
+		if (XSPD_READ(conf->generation) == generation)
+			break;
+		reason = XSPD_R_BUSY;
+	}
+	answer->generation_lo = generation;
+out:
+	answer->reason = reason;
+	answer->verdict = xspd_reason_verdict(reason);
+	if (answer->verdict == XSPD_DEFER) {
+		answer->slot = 0;
+		answer->slot2 = 0;
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The programs: what is attached, what it jumps to, and what user space runs by hand. */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "lib/maps.h"
+#include "lib/classify.h"
+#include "lib/verdict.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/*
+ * What is attached: stable, pinned once, followed by every swap of the set.  An
+ * empty slot lets the packet go on.
+ */
+SEC("tc")
+int xspd_tc_in(struct __sk_buff *ctx)
+{
+	bpf_tail_call(ctx, &xspd_jump_tc, XSPD_JUMP_IN);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int xspd_tc_out(struct __sk_buff *ctx)
+{
+	bpf_tail_call(ctx, &xspd_jump_tc, XSPD_JUMP_OUT);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("xdp")
+int xspd_xdp(struct xdp_md *ctx)
+{
+	bpf_tail_call(ctx, &xspd_jump_xdp, XSPD_JUMP_XDP);
+	return XDP_PASS;
+}
+
+/* What they jump to. */
+SEC("tc")
+int xspd_do_in(struct __sk_buff *ctx)
+{
+	struct xspd_packet pkt = {.hook = XSPD_HOOK_INGRESS};
+	enum xspd_reason reason = xspd_packet_skb(ctx, &pkt);
+
+	if (!reason && ctx->pkt_type == PACKET_OTHERHOST)
+		reason = XSPD_R_NO_ROUTE;
+	if (reason)
+		xspd_count_reason(XSPD_HOOK_INGRESS, reason, pkt.bytes);
+	else
+		xspd_receive(ctx, &pkt);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int xspd_do_out(struct __sk_buff *ctx)
+{
+	struct xspd_packet pkt = {.hook = XSPD_HOOK_EGRESS};
+	enum xspd_reason reason = xspd_packet_skb(ctx, &pkt);
+
+	/* perhaps what a policy has made of another packet: never looked up itself */
+	if (!reason && xspd_is_ipsec(&pkt.flow))
+		reason = XSPD_R_ESP;
+	if (reason) {
+		xspd_count_reason(XSPD_HOOK_EGRESS, reason, pkt.bytes);
+		return TC_ACT_UNSPEC;
+	}
+	/* IPv6 sockets that are not bound are looked up without a device */
+	if (pkt.flow.family == XSPD_INET6 && !ctx->ingress_ifindex)
+		pkt.flow.unknown |= XSPD_UNKNOWN_OIF;
+	pkt.flow.oif = ctx->ifindex;
+	xspd_observe(&pkt, XSPD_OUT);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("xdp")
+int xspd_do_xdp(struct xdp_md *ctx)
+{
+	struct xspd_packet pkt = {.hook = XSPD_HOOK_XDP};
+	enum xspd_reason reason = xspd_packet_xdp(ctx, &pkt);
+
+	if (reason)
+		xspd_count_reason(XSPD_HOOK_XDP, reason, pkt.bytes);
+	else
+		xspd_receive(ctx, &pkt);
+	return XDP_PASS;
+}
+
+/* One flow, asked by `xspd lookup` through BPF_PROG_TEST_RUN. */
+SEC("tc")
+int xspd_query(struct __sk_buff *ctx)
+{
+	struct xspd_query *query = (void *)(long)ctx->data;
+	struct xspd_answer answer = {};
+	const struct xspd_info *info;
+	struct xspd_flow flow;
+
+	if ((void *)(query + 1) > (void *)(long)ctx->data_end)
+		return TC_ACT_SHOT;
+	__builtin_memcpy(&flow, &query->flow, sizeof(flow));
+	xspd_classify(&flow, &answer);
+	info = bpf_map_lookup_elem(&xspd_info, &answer.slot);
+	if (info)
+		answer.index = info->index;
+	info = bpf_map_lookup_elem(&xspd_info, &answer.slot2);
+	if (info)
+		answer.index2 = info->index;
+	__builtin_memcpy(&query->answer, &answer, sizeof(answer));
+	return TC_ACT_OK;
+}
+
+/* The next flow of the batch in xspd_flows; run with repeat. */
+static __always_inline const struct xspd_flow *xspd_ask_flow(struct xspd_answer **answer)
+{
+	__u32 nr = xspd_ask_next;
+
+	xspd_ask_next = nr + 1 < xspd_ask_count ? nr + 1 : 0;
+	*answer = bpf_map_lookup_elem(&xspd_answers, &nr);
+	return bpf_map_lookup_elem(&xspd_flows, &nr);
+}
+
+SEC("tc")
+int xspd_bench(struct __sk_buff *ctx)
+{
+	struct xspd_answer *answer;
+	const struct xspd_flow *flow = xspd_ask_flow(&answer);
+
+	if (flow && answer)
+		xspd_classify(flow, answer);
+	return TC_ACT_OK;
+}
+
+/* The same without the lookup: what the loop itself costs. */
+SEC("tc")
+int xspd_null(struct __sk_buff *ctx)
+{
+	struct xspd_answer *answer;
+	const struct xspd_flow *flow = xspd_ask_flow(&answer);
+
+	if (flow && answer)
+		answer->slot = flow->daddr[0];
+	return TC_ACT_OK;
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Building a fresh set from the mirror, and publishing single changes in the one that serves. */
+#include <errno.h>
+#include <string.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "plane/plane_priv.h"
+#include "util.h"
+#include "xspd.skel.h"
+
+#define XSPD_ATTEMPTS 10 /* each with twice the room for lists */
+
+/* Where the policies are in the set in service: needed for their counters, and to go back to. */
+struct was {
+	uint32_t slot;
+	uint16_t tuple;
+	uint16_t pad;
+};
+
+static uint32_t ifids_count(const struct xspd_spd *spd)
+{
+	const struct xspd_pol *pol;
+	uint32_t ifids = 0;
+
+	/* policies, not partitions: at worst too much room */
+	for (pol = spd->by_index; pol; pol = pol->hh.next)
+		ifids += pol->if_id != 0;
+	return ifids;
+}
+
+static struct was *places_save(const struct xspd_spd *spd)
+{
+	struct was *was = malloc((HASH_COUNT(spd->by_index) + 1) * sizeof(*was));
+	const struct xspd_pol *pol;
+	size_t i = 0;
+
+	for (pol = spd->by_index; was && pol; pol = pol->hh.next)
+		was[i++] = (struct was){.slot = pol->slot, .tuple = pol->tuple};
+	return was;
+}
+
+static void places_restore(struct xspd_spd *spd, const struct was *was)
+{
+	struct xspd_pol *pol;
+	size_t i = 0;
+
+	for (pol = spd->by_index; pol; pol = pol->hh.next, i++) {
+		pol->slot = was[i].slot;
+		pol->tuple = was[i].tuple;
+	}
+}
+
+static int policies_add(struct xspd_set *set, struct xspd_spd *spd, struct xspd_set *from,
+			const struct was *was)
+{
+	struct xspd_pol *pol;
+	size_t i = 0;
+	int err;
+
+	for (pol = spd->by_index; pol; pol = pol->hh.next, i++) {
+		struct xspd_count count = {};
+		bool counted = from && from->counting && was[i].slot &&
+			       !xspd_set_count(from, was[i].slot, &count) && count.packets;
+
+		err = xspd_set_add(set, NULL, pol, counted ? &count : NULL);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Fill the tries of the partitions with many tuples. */
+static int tries_fill(struct xspd_set *set, struct xspd_spd *spd)
+{
+	struct xspd_partition *part, *tmp;
+	struct xspd_pol *pol;
+	bool any = false;
+	int err = 0;
+
+	for (size_t i = 0; i < XSPD_PARTS_FIXED; i++) {
+		part = set->fixed[i];
+		if (part)
+			any |= part->prune = part->count > set->prune_at;
+	}
+	HASH_ITER (hh, set->by_ifid, part, tmp)
+		any |= part->prune = part->count > set->prune_at;
+	if (!any)
+		return 0;
+	for (pol = spd->by_index; pol && !err; pol = pol->hh.next) {
+		part = xspd_partition_get(set, pol, false, &err);
+		if (part && part->prune)
+			err = xspd_partition_widen(set, part, pol,
+						   xspd_partition_tuple(part, pol->tuple));
+	}
+	for (size_t i = 0; i < XSPD_PARTS_FIXED && !err; i++)
+		if (set->fixed[i] && set->fixed[i]->prune)
+			err = xspd_partition_publish(set, NULL, set->fixed[i]);
+	if (err)
+		return err;
+	HASH_ITER (hh, set->by_ifid, part, tmp)
+		if (part->prune && !err)
+			err = xspd_partition_publish(set, NULL, part);
+	return err;
+}
+
+static int set_fill(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capacity,
+		    const struct was *was, struct xspd_set **ret)
+{
+	uint32_t ifids = ifids_count(spd);
+	struct xspd_set *set;
+	int err;
+
+	for (unsigned int attempt = 0; attempt < XSPD_ATTEMPTS; attempt++) {
+		err = xspd_plane_set(plane, capacity, ifids, attempt, &set);
+		if (err)
+			return err;
+		set->conf->defaults = spd->defaults;
+		err = policies_add(set, spd, plane->set, was);
+		err = err ?: tries_fill(set, spd);
+		if (!err) {
+			*ret = set;
+			return 0;
+		}
+		xspd_set_free(set);
+		if (err != -ENOSPC)
+			return err;
+	}
+	return -ENOSPC;
+}
+
+/* What people read goes on in the new set's record; the first cache line is its own. */
+static void conf_carry(struct xspd_conf *to, const struct xspd_conf *from)
+{
+	size_t cold = offsetof(struct xspd_conf, pid);
+
+	memcpy((char *)to + cold, (const char *)from + cold, sizeof(*to) - cold);
+	to->generation = (from->generation + 2) & ~1ull;
+	to->lease_until = from->lease_until;
+}
+
+static void conf_sizes(struct xspd_plane *plane)
+{
+	struct xspd_conf *conf = plane->set->conf;
+	struct xspd_plane_usage usage;
+
+	xspd_plane_usage(plane, &usage);
+	conf->slots = usage.slots;
+	conf->buckets = usage.buckets;
+	conf->map_bytes = usage.match_bytes;
+	conf->cpus = plane->set->cpus;
+	conf->swaps = plane->swaps;
+}
+
+/* The numbers of the set that `status` shows. */
+static void conf_note(struct xspd_set *set)
+{
+	set->conf->policies = set->policies;
+	set->conf->tuples = set->tuples;
+	set->conf->parts = set->parts;
+}
+
+static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capacity)
+{
+	xspd_autofree struct was *was = places_save(spd);
+	struct xspd_set *set, *old = plane->set;
+	int err;
+
+	if (!was)
+		return -ENOMEM;
+	/* from here on nothing is answered, nor counted, by the old set */
+	xspd_plane_doubt(plane, XSPD_DOUBT_GROWING, 0);
+	old->counting = old->policies != 0;
+	if (old->counting && plane->grace)
+		xspd_grace_wait(plane->grace, xspd_grace_ticket(plane->grace));
+	xspd_set_reclaim(old, plane->grace, false);
+	err = set_fill(plane, spd, capacity, was, &set);
+	if (err) {
+		places_restore(spd, was);
+		return err;
+	}
+	conf_carry(set->conf, old->conf);
+	err = xspd_plane_serve(plane, set);
+	if (err) {
+		places_restore(spd, was);
+		xspd_set_free(set);
+		return err;
+	}
+	xspd_set_free(old);
+	plane->swaps++;
+	conf_note(set);
+	conf_sizes(plane);
+	xspd_plane_doubt(plane, 0, XSPD_DOUBT_GROWING);
+	return 0;
+}
+
+int xspd_plane_build(struct xspd_plane *plane, struct xspd_spd *spd)
+{
+	uint32_t count = HASH_COUNT(spd->by_index);
+	uint32_t capacity = count + count / 16 + 64;
+
+	return build(plane, spd, capacity > plane->opts.capacity ? capacity : plane->opts.capacity);
+}
+
+static int grow(struct xspd_plane *plane, struct xspd_spd *spd)
+{
+	uint32_t count = HASH_COUNT(spd->by_index), slots = plane->set->sizes.slots;
+
+	return build(plane, spd, count >= slots / 2 ? slots * 2 : slots);
+}
+
+static int change_publish(struct xspd_plane *plane, struct xspd_spd *spd,
+			  const struct xspd_change *change)
+{
+	struct xspd_set *set = plane->set;
+
+	switch (change->kind) {
+	case XSPD_CHANGE_ADD:
+		return xspd_set_add(set, plane->grace, change->pol, NULL);
+	case XSPD_CHANGE_REPLACE:
+		return xspd_set_replace(set, plane->grace, change->pol, change->old);
+	case XSPD_CHANGE_REMOVE:
+		return xspd_set_remove(set, plane->grace, change->old);
+	case XSPD_CHANGE_FLUSH:
+		return xspd_set_flush(set, plane->grace, spd, change->type);
+	case XSPD_CHANGE_DEFAULTS:
+		XSPD_STORE(set->conf->defaults, spd->defaults);
+		XSPD_STORE(set->conf->generation, set->conf->generation + 2);
+		return 0;
+	case XSPD_CHANGE_RENUMBER:
+		return -ENOSPC; /* every record changes: build anew */
+	default:
+		return 0;
+	}
+}
+
+/* More tuples than are worth walking one by one, and no tries yet. */
+static bool prune_wanted(const struct xspd_set *set, const struct xspd_change *change)
+{
+	const struct xspd_partition *part;
+	int err;
+
+	if (change->kind != XSPD_CHANGE_ADD)
+		return false;
+	part = xspd_partition_get((struct xspd_set *)set, change->pol, false, &err);
+	return part && !part->prune && part->count > 2 * set->prune_at;
+}
+
+int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
+		      const struct xspd_change *change)
+{
+	struct xspd_set *set = plane->set;
+	bool spare = set->free_slots.count || set->fresh_slot < set->sizes.slots;
+	int err;
+
+	/* what rests is worth a wait of one grace period if it is a good part of the set */
+	xspd_set_reclaim(set, plane->grace, !spare && set->retired_count > set->sizes.slots / 8);
+	err = change_publish(plane, spd, change);
+	if (err == -ENOSPC || (!err && prune_wanted(set, change)))
+		err = grow(plane, spd);
+	if (err) {
+		xspd_plane_doubt(plane, XSPD_DOUBT_GROWING, 0);
+		return err;
+	}
+	conf_note(plane->set);
+	return 0;
+}

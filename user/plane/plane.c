@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The set in service: opening, serving, doubt and lease. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "plane/plane_priv.h"
+#include "util.h"
+#include "xspd.skel.h"
+
+#define XSPD_CAPACITY	4096 /* policies, at the least */
+#define XSPD_LEASE_MS	3000
+#define XSPD_PRUNE_AT	16
+#define XSPD_COARSEN_AT 48
+
+int xspd_plane_set(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids,
+		   unsigned int attempt, struct xspd_set **ret)
+{
+	uint64_t lists = (4096 + (uint64_t)ifids * 4) << attempt;
+	uint64_t parts = (256 + (uint64_t)ifids * 2) << attempt;
+	struct xspd_sizes sizes = {
+		.slots = capacity + 1,
+		.buckets = capacity / 2 + 1,
+		.lists = lists > 1u << 30 ? 1u << 30 : (uint32_t)lists,
+		.parts = parts > 1u << 28 ? 1u << 28 : (uint32_t)parts,
+		.bench = plane->opts.bench,
+	};
+	struct xspd_set *set;
+	int err;
+
+	err = xspd_set_new(&set, &sizes, plane->lasting, !plane->set && !plane->pins.taken);
+	if (err)
+		return err;
+	set->number = ++plane->pins.last;
+	set->prune_at = plane->opts.prune_at;
+	set->coarsen_at = plane->opts.coarsen_at;
+	set->seed = (uint32_t)xspd_now(CLOCK_REALTIME);
+	set->conf->doubt = plane->doubt;
+	set->conf->lease_ms = plane->opts.lease_ms;
+	*ret = set;
+	return 0;
+}
+
+static int jump_store(int map, uint32_t at, const struct bpf_program *prog)
+{
+	int fd = bpf_program__fd(prog);
+
+	return bpf_map_update_elem(map, &at, &fd, BPF_ANY) < 0 ? -errno : 0;
+}
+
+int xspd_plane_serve(struct xspd_plane *plane, struct xspd_set *set)
+{
+	int tc = bpf_map__fd(set->skel->maps.xspd_jump_tc);
+	int xdp = bpf_map__fd(set->skel->maps.xspd_jump_xdp);
+	int err = 0;
+
+	if (plane->pins.dir) {
+		if (!plane->set && !plane->pins.taken)
+			err = xspd_pins_entries(&plane->pins, set);
+		err = err ?: xspd_pins_set(&plane->pins, set);
+	}
+	err = err ?: jump_store(tc, 0, set->skel->progs.xspd_do_in);
+	err = err ?: jump_store(tc, 1, set->skel->progs.xspd_do_out);
+	err = err ?: jump_store(xdp, 0, set->skel->progs.xspd_do_xdp);
+	if (err)
+		return err;
+	set->live = true;
+	if (plane->pins.dir)
+		xspd_pins_prune(&plane->pins, set->number);
+	plane->set = set;
+	return 0;
+}
+
+static int plane_open(struct xspd_plane *plane, const struct xspd_plane_opts *opts)
+{
+	struct xspd_set *set;
+	int err;
+
+	err = xspd_grace_new(&plane->grace);
+	/* without grace periods nothing is reused: a full set is replaced sooner */
+	if (err && err != -EOPNOTSUPP)
+		return err;
+	err = opts->pin ? xspd_pins_open(&plane->pins, opts->pin) : 0;
+	if (err)
+		return err;
+	if (plane->pins.taken)
+		memcpy(plane->lasting, plane->pins.lasting, sizeof(plane->lasting));
+	err = xspd_plane_set(plane, plane->opts.capacity, 0, 0, &set);
+	if (err)
+		return err;
+	err = xspd_plane_serve(plane, set);
+	if (err) {
+		xspd_set_free(set);
+		return err;
+	}
+	/* the sets come and go, these stay */
+	for (int i = 0; i < XSPD_LASTING; i++) {
+		if (plane->pins.taken)
+			continue;
+		plane->lasting[i] =
+			fcntl(xspd_set_map_fd(set, xspd_lasting_maps[i]), F_DUPFD_CLOEXEC, 3);
+		if (plane->lasting[i] < 0)
+			return -errno;
+	}
+	xspd_plane_beat(plane);
+	return 0;
+}
+
+int xspd_plane_new(struct xspd_plane **ret, const struct xspd_plane_opts *opts)
+{
+	struct xspd_plane *plane = calloc(1, sizeof(*plane));
+	int err;
+
+	if (!plane)
+		return -ENOMEM;
+	plane->opts = *opts;
+	plane->opts.pin = NULL;
+	plane->opts.capacity = opts->capacity ?: XSPD_CAPACITY;
+	plane->opts.lease_ms = opts->lease_ms ?: XSPD_LEASE_MS;
+	plane->opts.prune_at = opts->prune_at ?: XSPD_PRUNE_AT;
+	plane->opts.coarsen_at = opts->coarsen_at ?: XSPD_COARSEN_AT;
+	plane->doubt = XSPD_DOUBT_START;
+	for (int i = 0; i < XSPD_LASTING; i++)
+		plane->lasting[i] = -1;
+	err = plane_open(plane, opts);
+	if (err) {
+		xspd_plane_free(plane);
+		return err;
+	}
+	*ret = plane;
+	return 0;
+}
+
+void xspd_plane_free(struct xspd_plane *plane)
+{
+	if (!plane)
+		return;
+	if (plane->set)
+		xspd_plane_doubt(plane, XSPD_DOUBT_STOPPED, 0);
+	xspd_grace_free(plane->grace);
+	xspd_set_free(plane->set);
+	for (int i = 0; i < XSPD_LASTING; i++)
+		if (!plane->pins.taken && plane->lasting[i] >= 0)
+			close(plane->lasting[i]);
+	xspd_pins_close(&plane->pins);
+	free(plane);
+}
+
+void xspd_plane_doubt(struct xspd_plane *plane, uint32_t set, uint32_t clear)
+{
+	plane->doubt = (plane->doubt | set) & ~clear;
+	XSPD_STORE(plane->set->conf->doubt, plane->doubt);
+}
+
+void xspd_plane_beat(struct xspd_plane *plane)
+{
+	uint64_t lease = (uint64_t)plane->opts.lease_ms * 1000000ull;
+
+	XSPD_STORE(plane->set->conf->lease_until, xspd_now(CLOCK_MONOTONIC) + lease);
+}
+
+struct xspd_conf *xspd_plane_conf(struct xspd_plane *plane)
+{
+	return plane->set->conf;
+}
+
+int xspd_plane_prog_fd(const struct xspd_plane *plane, const char *name)
+{
+	const struct bpf_program *prog =
+		bpf_object__find_program_by_name(plane->set->skel->obj, name);
+
+	return prog ? bpf_program__fd(prog) : -1;
+}
+
+int xspd_plane_map_fd(const struct xspd_plane *plane, const char *name)
+{
+	return xspd_set_map_fd(plane->set, name);
+}

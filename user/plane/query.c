@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Asking the BPF programs, and reading what they counted. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "plane/plane_priv.h"
+#include "util.h"
+#include "xspd.skel.h"
+
+/* A trie node: struct lpm_trie_node, key and value, as kmalloc rounds it; inner nodes come on top.
+ */
+#define XSPD_TRIE_NODE 128
+
+int xspd_plane_query(struct xspd_plane *plane, const struct xspd_flow *flow,
+		     struct xspd_answer *ret)
+{
+	struct xspd_query query = {.flow = *flow};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = &query, .data_size_in = sizeof(query),
+		    .data_out = &query, .data_size_out = sizeof(query), .repeat = 1);
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(plane->set->skel->progs.xspd_query), &opts) < 0)
+		return -errno;
+	*ret = query.answer;
+	return 0;
+}
+
+static int run(const struct bpf_program *prog, uint32_t repeat, double *ret_ns)
+{
+	char frame[64] = {};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .data_size_in = sizeof(frame),
+		    .repeat = (int)repeat);
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(prog), &opts) < 0)
+		return -errno;
+	*ret_ns = opts.duration;
+	return 0;
+}
+
+/* NULL with errno. */
+static void *map_batch(const struct bpf_map *map, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+int xspd_plane_ask(struct xspd_plane *plane, const struct xspd_flow *flows, uint32_t count,
+		   struct xspd_answer *ret, double *ret_ns)
+{
+	const size_t flows_size = sizeof(struct xspd_flow) * XSPD_ASK_MAX;
+	const size_t answers_size = sizeof(struct xspd_answer) * XSPD_ASK_MAX;
+	struct xspd_bpf *skel = plane->set->skel;
+	struct xspd_answer *answers;
+	struct xspd_flow *to;
+	double ns = 0;
+	int err;
+
+	if (!plane->opts.bench || !count || count > XSPD_ASK_MAX)
+		return -EINVAL;
+	to = map_batch(skel->maps.xspd_flows, flows_size);
+	if (!to)
+		return -errno;
+	memcpy(to, flows, count * sizeof(*flows));
+	munmap(to, flows_size);
+	skel->bss->xspd_ask_next = 0;
+	skel->data->xspd_ask_count = count;
+	err = run(skel->progs.xspd_bench, count, &ns);
+	if (err)
+		return err;
+	answers = map_batch(skel->maps.xspd_answers, answers_size);
+	if (!answers)
+		return -errno;
+	memcpy(ret, answers, count * sizeof(*ret));
+	munmap(answers, answers_size);
+	if (ret_ns)
+		*ret_ns = ns;
+	return 0;
+}
+
+int xspd_plane_bench(struct xspd_plane *plane, uint32_t count, uint32_t rounds, double *ret_ns,
+		     double *ret_null_ns)
+{
+	struct xspd_bpf *skel = plane->set->skel;
+	int err;
+
+	if (!plane->opts.bench || !count || count > XSPD_ASK_MAX)
+		return -EINVAL;
+	skel->bss->xspd_ask_next = 0;
+	skel->data->xspd_ask_count = count;
+	err = run(skel->progs.xspd_bench, count * rounds, ret_ns);
+	return err ?: run(skel->progs.xspd_null, count * rounds, ret_null_ns);
+}
+
+void xspd_plane_usage(const struct xspd_plane *plane, struct xspd_plane_usage *ret)
+{
+	const struct xspd_set *set = plane->set;
+	const struct xspd_sizes *sizes = &set->sizes;
+	struct xspd_plane_usage usage = {
+		.policies = set->policies,
+		.slots = sizes->slots,
+		.buckets = sizes->buckets,
+		.tuples = set->tuples,
+		.parts = set->parts,
+	};
+	uint32_t ifids = 0;
+
+	for (size_t i = 0; i < XSPD_PARTS_FIXED; i++)
+		ifids += set->fixed[i] != NULL;
+	ifids = set->parts - ifids;
+	usage.match_bytes = (uint64_t)sizes->slots * sizeof(struct xspd_policy) +
+			    (uint64_t)sizes->buckets * sizeof(struct xspd_bucket) +
+			    (uint64_t)sizes->lists * sizeof(struct xspd_tuple) +
+			    (uint64_t)sizes->parts * sizeof(struct xspd_part) +
+			    /* element: struct htab_elem (48), key, value; bucket heads: 16 each */
+			    (uint64_t)ifids * 64 + (uint64_t)sizes->parts * 2 * 16 +
+			    (uint64_t)set->tries * 2 * XSPD_TRIE_NODE;
+	usage.other_bytes = (uint64_t)sizes->slots *
+			    (sizeof(struct xspd_info) + sizeof(struct xspd_count) * set->cpus);
+	for (uint32_t i = 0; i < sizes->buckets; i++) {
+		for (int e = 0; e < XSPD_BUCKET_ENTRIES; e++) {
+			uint32_t length = 0, slot = set->bucket[i].entry[e].slot;
+
+			for (; slot; slot = set->policy[slot].next)
+				length++;
+			if (length > usage.longest_chain)
+				usage.longest_chain = length;
+		}
+	}
+	*ret = usage;
+}
+
+int xspd_plane_count(struct xspd_plane *plane, uint32_t slot, struct xspd_count *ret)
+{
+	if (!slot || slot >= plane->set->sizes.slots)
+		return -ENOENT;
+	return xspd_set_count(plane->set, slot, ret);
+}
