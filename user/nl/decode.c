@@ -321,6 +321,7 @@ int xspd_nl_decode(const struct nlmsghdr *nlh, struct xspd_event *ret)
 	memset(ret, 0, sizeof(*ret)); /* kind NONE */
 	ret->nlmsg_type = nlh->nlmsg_type;
 	ret->seq = nlh->nlmsg_seq;
+	ret->multi = nlh->nlmsg_flags & NLM_F_MULTI;
 
 	switch (nlh->nlmsg_type) {
 	case XFRM_MSG_NEWPOLICY:

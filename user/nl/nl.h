@@ -29,7 +29,8 @@ struct xspd_event {
 	enum xspd_event_kind kind;
 	uint16_t nlmsg_type;
 	uint32_t seq;
-	int error; /* negative errno */
+	bool multi; /* part of a dump (NLM_F_MULTI); notifications never are */
+	int error;  /* negative errno */
 	uint8_t type;
 	uint32_t defaults; /* with known: bits 1 << dir that the message sets */
 	uint32_t defaults_known;
