@@ -189,22 +189,12 @@ __noinline int xspd_visit(const struct xspd_flow *flow, struct xspd_best *best,
 }
 
 /* Walk the partition's tuples, best first, until no better policy can follow. */
-__noinline int xspd_walk(const struct xspd_flow *flow, struct xspd_best *best, __u32 part_nr)
+__noinline int xspd_walk(const struct xspd_flow *flow, struct xspd_best *best, __u32 part, __u64 ref)
 {
-	const struct xspd_part *part;
 	struct xspd_key key = {};
 	__u32 first, count;
-	__u64 ref;
 
 	if (!flow || !best)
-		return 0;
-	part = bpf_map_lookup_elem(&xspd_part, &part_nr);
-	if (!part) {
-		best->state |= XSPD_BEST_ERROR;
-		return 0;
-	}
-	ref = XSPD_READ(part->ref);
-	if (!ref)
 		return 0;
 	if (ref & XSPD_PART_DEFER) {
 		best->state |= XSPD_BEST_CHAIN;
@@ -212,7 +202,7 @@ __noinline int xspd_walk(const struct xspd_flow *flow, struct xspd_best *best, _
 	}
 	first = ref >> 32;
 	count = ref >> 16 & 0xffff;
-	best->part = part_nr;
+	best->part = part;
 	xspd_key_set(&key, flow);
 	if (ref & XSPD_PART_PRUNE)
 		xspd_prune(flow, best);
@@ -222,35 +212,43 @@ __noinline int xspd_walk(const struct xspd_flow *flow, struct xspd_best *best, _
 	return 0;
 }
 
-/* Number of the partition, or -1: it holds no policy. */
-static __always_inline int xspd_part_find(const struct xspd_flow *flow, enum xspd_type type,
-					  enum xspd_dir dir)
+/* The tuple list of a partition and its number; 0: it holds no policy. */
+static __always_inline __u64 xspd_part_ref(const struct xspd_flow *flow, enum xspd_type type,
+					   enum xspd_dir dir, __u32 *nr)
 {
 	struct xspd_ifid_key key = {};
-	const __u32 *nr;
+	const struct xspd_part *part;
+	const __u32 *found;
 
-	if (!flow->if_id)
-		return XSPD_PART_FIXED(type, dir, flow->family == XSPD_INET6);
-	key.if_id = flow->if_id;
-	key.dir = dir;
-	key.type = type;
-	key.family = flow->family;
-	nr = bpf_map_lookup_elem(&xspd_ifid, &key);
-	return nr ? (int)*nr : -1;
+	*nr = XSPD_PART_FIXED(type, dir, flow->family == XSPD_INET6);
+	if (flow->if_id) {
+		key.if_id = flow->if_id;
+		key.dir = dir;
+		key.type = type;
+		key.family = flow->family;
+		found = bpf_map_lookup_elem(&xspd_ifid, &key);
+		if (!found)
+			return 0;
+		*nr = *found;
+	}
+	part = bpf_map_lookup_elem(&xspd_part, nr);
+	return part ? XSPD_READ(part->ref) : 0;
 }
 
 /* xfrm_policy_lookup_bytype(): the policy and what it says, or why not. */
 static __always_inline enum xspd_reason xspd_lookup_type(const struct xspd_flow *flow,
-							 struct xspd_best *best,
-							 enum xspd_type type, enum xspd_dir dir)
+							 struct xspd_best *best, enum xspd_type type,
+							 enum xspd_dir dir)
 {
-	int part = xspd_part_find(flow, type, dir);
 	enum xspd_reason doubt;
+	__u32 part;
+	__u64 ref;
 
 	xspd_best_init(best);
-	if (part < 0)
+	ref = xspd_part_ref(flow, type, dir, &part);
+	if (!ref)
 		return XSPD_R_NO_POLICY;
-	xspd_walk(flow, best, part);
+	xspd_walk(flow, best, part, ref);
 	doubt = xspd_best_doubt(best);
 	if (doubt)
 		return doubt;
@@ -281,34 +279,36 @@ static __always_inline enum xspd_verdict xspd_reason_verdict(enum xspd_reason re
  * Sub policies first; what they find is joined by the main policies (SEMANTICS
  * 4): on receive always and in direction in, on output only after an allow.
  */
-static __always_inline enum xspd_reason xspd_lookup_once(const struct xspd_flow *flow,
-							 struct xspd_best *best,
-							 struct xspd_answer *answer, __u32 defaults)
+__noinline int xspd_lookup(const struct xspd_flow *flow, struct xspd_answer *answer, __u32 defaults)
 {
 	enum xspd_reason sub, main;
-	enum xspd_dir dir = flow->dir;
+	struct xspd_best best = {};
+	enum xspd_dir dir;
 
+	if (!flow || !answer)
+		return XSPD_R_ERROR;
+	dir = flow->dir;
 	answer->slot2 = 0;
-	sub = xspd_lookup_type(flow, best, XSPD_SUB, dir);
-	answer->slot = best->slot;
-	answer->tuples = best->probes;
+	sub = xspd_lookup_type(flow, &best, XSPD_SUB, dir);
+	answer->slot = best.slot;
+	answer->tuples = best.probes;
 	if (sub != XSPD_R_NO_POLICY) {
 		if (sub > XSPD_R_DEFAULT_BLOCK || (sub == XSPD_R_BLOCK && dir == XSPD_OUT))
 			return sub;
 		if (dir == XSPD_FWD)
 			dir = XSPD_IN;
 	}
-	main = xspd_lookup_type(flow, best, XSPD_MAIN, dir);
-	answer->tuples += best->probes;
+	main = xspd_lookup_type(flow, &best, XSPD_MAIN, dir);
+	answer->tuples += best.probes;
 	if (sub == XSPD_R_NO_POLICY) {
-		answer->slot = best->slot;
+		answer->slot = best.slot;
 		if (main == XSPD_R_NO_POLICY && defaults & 1u << dir)
 			return XSPD_R_DEFAULT_BLOCK;
 		return main;
 	}
 	if (main > XSPD_R_DEFAULT_BLOCK)
 		return main;
-	answer->slot2 = best->slot;
+	answer->slot2 = best.slot;
 	if (sub == XSPD_R_BLOCK || main == XSPD_R_BLOCK)
 		return XSPD_R_BLOCK;
 	if (sub == XSPD_R_PROTECT || main == XSPD_R_PROTECT)
@@ -325,8 +325,7 @@ __noinline int xspd_classify(const struct xspd_flow *flow, struct xspd_answer *a
 {
 	const struct xspd_conf *conf;
 	enum xspd_reason reason = XSPD_R_BUSY;
-	struct xspd_best best;
-	__u64 generation;
+	__u64 generation = 0;
 	__u32 zero = 0;
 
 	if (!flow || !answer)
@@ -353,7 +352,7 @@ __noinline int xspd_classify(const struct xspd_flow *flow, struct xspd_answer *a
 		generation = XSPD_READ(conf->generation);
 		if (generation & 1)
 			continue;
-		reason = xspd_lookup_once(flow, &best, answer, XSPD_READ(conf->defaults));
+		reason = xspd_lookup(flow, answer, XSPD_READ(conf->defaults));
 		barrier();
 		if (XSPD_READ(conf->generation) == generation)
 			break;

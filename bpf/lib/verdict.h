@@ -147,7 +147,7 @@ static __noinline int xspd_observe(struct xspd_packet *pkt, __u32 dir)
 }
 
 /* Received: what is for us is asked as in; what goes on, as fwd and as out. */
-static __noinline int xspd_receive(void *ctx, struct xspd_packet *pkt)
+static __always_inline int xspd_receive(void *ctx, struct xspd_packet *pkt)
 {
 	enum xspd_reason reason = XSPD_R_NONE;
 	int route;
