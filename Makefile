@@ -27,7 +27,7 @@ BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-para
 	-D__TARGET_ARCH_x86 -Iinclude -Ivmlinux -Ibpf -MMD -MP
 LIBS = $(shell pkg-config --libs $(PKGS)) -pthread
 
-SRCS := $(wildcard user/*.c user/*/*.c)
+SRCS := $(wildcard user/*.c user/*/*.c user/*/*/*.c)
 OBJS := $(SRCS:%.c=$(O)/obj/%.o)
 LIB_OBJS := $(filter-out $(O)/obj/user/main.o,$(OBJS))
 # no I/O in them: built again with the sanitizers for the unit tests
