@@ -141,7 +141,7 @@ static inline void craft(struct craft *c, const struct craft_spec *s)
 	c->len = 12;
 	for (i = 0; i < s->tags; i++) {
 		craft_be16(word, tpid[i & 1]);
-		craft_be16(word + 2, 5 + i);
+		craft_be16(word + 2, 5 << 13); /* priority only: VLAN 0 */
 		craft_put(c, word, 4);
 	}
 	craft_be16(word, s->family == 4 ? 0x0800 : 0x86dd);

@@ -16,7 +16,8 @@ struct packet_row {
 	uint8_t flags; /* enum xspd_meta_flag */
 };
 
-/* clang-format off: a row is a line */
+/* A row is a line. */
+/* clang-format off */
 #define L4(n, ...) .l4_len = n, .l4 = {__VA_ARGS__}
 #define EXT(n, ...) .ext_count = n, .ext = {__VA_ARGS__}
 #define UDP_BYTES 0x12, 0x34, 0x56, 0x78, 0, 20
