@@ -29,7 +29,7 @@ LIBS = $(shell pkg-config --libs $(PKGS)) -pthread
 
 SRCS := $(wildcard user/*.c user/*/*.c user/*/*/*.c)
 OBJS := $(SRCS:%.c=$(O)/obj/%.o)
-LIB_OBJS := $(filter-out $(O)/obj/user/main.o $(O)/obj/user/cli/%,$(OBJS))
+LIB_OBJS := $(filter-out $(addprefix $(O)/obj/user/,main.o cli/% daemon/run.o),$(OBJS))
 # no I/O in them: built again with the sanitizers for the unit tests
 PURE := $(wildcard user/spd/*.c user/nl/*.c) user/reason.c $(wildcard user/plane/pure/*.c)
 PURE_OBJS := $(PURE:%.c=$(O)/san/%.o)
