@@ -33,6 +33,8 @@ static int open_socket(const struct xspd_flow *flow, int *ret)
 	fd = socket(flow->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	if (v6 && setsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0)
+		return -errno; /* or the port is taken for IPv4 as well */
 	/* any source address, whether the machine has it or not */
 	if (v6 ? setsockopt(fd, SOL_IPV6, IPV6_TRANSPARENT, &on, sizeof(on))
 	       : setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof(on)))

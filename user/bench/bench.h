@@ -24,9 +24,8 @@ struct xspd_bench {
 
 /* timing.c: medians and minimums over XSPD_BENCH_ROUNDS rounds, the empty loop taken off. */
 int xspd_bench_time_plane(struct xspd_bench *b, double *ret_median, double *ret_min);
-/* @null: the nearly empty SPD to subtract. Nothing is done without a kernel. */
-int xspd_bench_time_kernel(struct xspd_bench *b, struct xspd_lab *null, double *ret_median,
-			   double *ret_min);
+/* @hit: which nearly empty SPD to subtract. Nothing is done without a kernel. */
+int xspd_bench_time_kernel(struct xspd_bench *b, bool hit, double *ret_median, double *ret_min);
 
 /*
  * check.c: every answer is looked at, and a sample compared with the linear reference or,

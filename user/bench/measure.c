@@ -67,8 +67,7 @@ static int measure_hits(struct xspd_bench *b)
 		return err;
 	b->row.probes = mean_tuples(b);
 	err = xspd_bench_time_plane(b, &b->row.hit, &b->row.hit_min);
-	return err ? err
-		   : xspd_bench_time_kernel(b, b->labs->hit, &b->row.kernel, &b->row.kernel_min);
+	return err ? err : xspd_bench_time_kernel(b, true, &b->row.kernel, &b->row.kernel_min);
 }
 
 static int measure_rnd(struct xspd_bench *b)
@@ -149,8 +148,7 @@ static int measure_misses(struct xspd_bench *b)
 	b->row.probes_miss = mean_tuples(b);
 	err = xspd_bench_time_plane(b, &b->row.miss, &b->row.miss_min);
 	return err ? err
-		   : xspd_bench_time_kernel(b, b->labs->miss, &b->row.kernel_miss,
-					    &b->row.kernel_miss_min);
+		   : xspd_bench_time_kernel(b, false, &b->row.kernel_miss, &b->row.kernel_miss_min);
 }
 
 static int measure(struct xspd_bench *b)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <math.h>
 #include <sys/resource.h>
 
 #include "bench/bench.h"
@@ -23,7 +22,7 @@ int xspd_bench_build(struct xspd_bench *b)
 {
 	struct xspd_plane_opts opts = {.lease_ms = LEASE_MS, .bench = true};
 	struct xspd_spd *nothing = xspd_spd_new();
-	uint64_t start, empty;
+	uint64_t start, empty, full;
 	int err;
 
 	b->what = "load the programs";
@@ -42,7 +41,8 @@ int xspd_bench_build(struct xspd_bench *b)
 	err = xspd_plane_build(b->plane, b->spd);
 	if (err < 0)
 		return err;
-	b->row.build = fmax(0, (double)(user_ns() - start) - (double)empty) / b->row.policies;
+	full = user_ns() - start;
+	b->row.build = full > empty ? (double)(full - empty) / b->row.policies : 0;
 	xspd_plane_beat(b->plane);
 	xspd_plane_doubt(b->plane, 0, ~0u);
 	return 0;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <math.h>
 #include <sys/socket.h>
 
 #include "bench/bench.h"
 #include "bench/fill.h"
 
-#define KERNEL_NS    200000000.0 /* a round of asking the kernel should not take longer */
+#define KERNEL_NS    100000000.0 /* a round of asking the kernel should not take longer */
 #define KERNEL_LEAST 64
 
 static int compare_double(const void *a, const void *b)
@@ -92,7 +91,7 @@ static void make_null_flows(struct xspd_bench *b)
 static int kernel_count(struct xspd_bench *b, enum xspd_lab_way way, uint32_t *ret)
 {
 	uint32_t least = b->count < KERNEL_LEAST ? b->count : KERNEL_LEAST;
-	double ns;
+	double ns, fit;
 	int err;
 
 	err = xspd_lab_time(b->lab, way, b->flows, least, &ns); /* opens the sockets */
@@ -100,12 +99,12 @@ static int kernel_count(struct xspd_bench *b, enum xspd_lab_way way, uint32_t *r
 		err = xspd_lab_time(b->lab, way, b->flows, least, &ns);
 	if (err < 0)
 		return err;
-	*ret = (uint32_t)fmin(b->count, fmax(least, KERNEL_NS / ns));
+	fit = KERNEL_NS / ns;
+	*ret = fit > b->count ? b->count : fit < least ? least : (uint32_t)fit;
 	return 0;
 }
 
-int xspd_bench_time_kernel(struct xspd_bench *b, struct xspd_lab *null, double *ret_median,
-			   double *ret_min)
+int xspd_bench_time_kernel(struct xspd_bench *b, bool hit, double *ret_median, double *ret_min)
 {
 	enum xspd_lab_way way = b->set->migrate ? XSPD_LAB_MIGRATE : XSPD_LAB_SEND;
 	double ns[XSPD_BENCH_ROUNDS], loop[XSPD_BENCH_ROUNDS];
@@ -120,7 +119,8 @@ int xspd_bench_time_kernel(struct xspd_bench *b, struct xspd_lab *null, double *
 	for (int i = 0; i < XSPD_BENCH_ROUNDS && !err; i++) {
 		err = xspd_lab_time(b->lab, way, b->flows, count, &ns[i]);
 		if (!err)
-			err = xspd_lab_time(null, way, b->null_flows, count, &loop[i]);
+			err = xspd_lab_time(hit ? b->labs->hit : b->labs->miss, way, b->null_flows,
+					    count, &loop[i]);
 	}
 	if (!err)
 		err = xspd_lab_enter(b->lab);
