@@ -32,11 +32,12 @@ static int open_pin(const struct cli_view *view, const char *name, uint32_t flag
 	return fd < 0 ? -errno : fd;
 }
 
-/* Map all of a BPF_F_MMAPABLE array. */
+/* Map all of a BPF_F_MMAPABLE array, for reading (the kernel wants a writable fd for a shared
+ * mapping). */
 static int map_pin(const struct cli_view *view, const char *name, uint32_t value_size,
 		   const void **ret, size_t *ret_size, uint32_t *ret_entries)
 {
-	xspd_autoclose int fd = open_pin(view, name, BPF_F_RDONLY);
+	xspd_autoclose int fd = open_pin(view, name, 0);
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
 	size_t size;
@@ -120,7 +121,7 @@ static bool other_version(const char *instance, char *buf, size_t size)
 
 static int explain_missing(const struct cli_view *view)
 {
-	char version[32];
+	char version[256];
 	struct statfs fs;
 
 	if (statfs("/sys/fs/bpf", &fs) < 0 || (uint32_t)fs.f_type != BPF_FS_MAGIC)

@@ -83,7 +83,7 @@ static int set_number(const char *name, uint32_t *ret)
 {
 	char extra;
 
-	return sscanf(name, "set.%u%c", ret, &extra) == 1 ? 0 : -EINVAL;
+	return sscanf(name, "set-%u%c", ret, &extra) == 1 ? 0 : -EINVAL;
 }
 
 static void numbers_read(struct xspd_pins *pins)
@@ -161,7 +161,7 @@ int xspd_pins_set(struct xspd_pins *pins, const struct xspd_set *set)
 	char dir[PATH_MAX], name[32], link[PATH_MAX], fresh[PATH_MAX];
 	int err = 0;
 
-	snprintf(name, sizeof(name), "set.%u", set->number);
+	snprintf(name, sizeof(name), "set-%u", set->number);
 	snprintf(dir, sizeof(dir), "%s/%s", pins->dir, name);
 	snprintf(link, sizeof(link), "%s/maps", pins->dir);
 	snprintf(fresh, sizeof(fresh), "%s/maps-new", pins->dir);
