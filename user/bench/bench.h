@@ -38,7 +38,7 @@ int xspd_bench_keep_misses(struct xspd_bench *b);
 
 /* publish.c: load, build and time that. */
 int xspd_bench_build(struct xspd_bench *b);
-/* Take policies out and put them in again, one by one. */
+/* Publish some more policies, one by one, and time that. */
 int xspd_bench_change(struct xspd_bench *b);
 
 #endif

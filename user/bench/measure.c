@@ -206,6 +206,7 @@ int xspd_bench_measure(const struct xspd_bench_set *set, const struct xspd_bench
 				.kernel_miss_min = NAN,
 				.probes_miss = NAN,
 				.insert = NAN,
+				.publish = NAN,
 			},
 	};
 	int err = prepare(&b);
