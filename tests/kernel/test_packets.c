@@ -6,190 +6,13 @@
  * time of use then says what the kernel made of each.
  */
 #include <criterion/criterion.h>
-#include <fcntl.h>
-#include <net/if.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
-#include <sys/utsname.h>
-#include <linux/if_tun.h>
+#include <unistd.h>
 
-#include "lib/dissect.h"
-#include "lib/netns.h"
-#include "lib/packet.h"
-#include "lib/packet_rows.h"
-#include "nl/nl.h"
-#include "util.h"
-
-#define QUESTIONS_MAX	4096
-#define KERNEL_EXT_MAX	15
-#define SINCE(maj, min) ((maj) << 8 | (min))
-
-struct question {
-	const char *name;
-	struct craft c;
-	enum dissect known;
-	struct xspd_flow flow;
-	bool used[XSPD_DIR_MAX_][2]; /* the exact policy, the one below */
-};
-
-static struct question questions[QUESTIONS_MAX];
-static size_t count;
+#include "lib/judge.h"
 
 /* Questions that the kernel answered, and that it was never asked though expected to be. */
 static size_t judged, missing;
-
-static bool kernel_since(unsigned int version)
-{
-	unsigned int major = 0, minor = 0;
-	struct utsname name;
-
-	cr_assert(uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2);
-	return SINCE(major, minor) >= version;
-}
-
-/* A tap device "tap0" that is named in all the frames. */
-static int tap_open(void)
-{
-	struct ifreq ifr = {.ifr_name = "tap0", .ifr_flags = IFF_TAP | IFF_NO_PI};
-	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
-
-	cr_assert_geq(fd, 0, "/dev/net/tun");
-	cr_assert_eq(ioctl(fd, TUNSETIFF, &ifr), 0, "TUNSETIFF");
-	cr_assert_eq(netns_run("ip link set tap0 address 02:00:00:00:00:01 up"), 0);
-	return fd;
-}
-
-/* What parse.h says must be what the plain dissection says. */
-static void parse_agrees(const struct question *q, struct xspd_meta *meta)
-{
-	struct xspd_flow flow = {}, want = {};
-	struct xspd_cursor cur;
-	enum xspd_reason reason;
-	enum dissect known;
-
-	xspd_cursor_linear(&cur, q->c.b, q->c.b + q->c.len);
-	reason = xspd_parse_eth(&cur, &flow);
-	*meta = cur.meta;
-	known = dissect(q->c.b + 14, q->c.len - 14, q->c.b[12] << 8 | q->c.b[13], XSPD_EXT_MAX,
-			&want);
-	cr_assert_eq(reason == XSPD_R_NONE, known == DISSECT_FLOW, "%s: reason %u", q->name,
-		     reason);
-	if (known == DISSECT_FLOW)
-		cr_assert(!memcmp(&flow, &want, sizeof(flow)), "%s", q->name);
-}
-
-/* Add a question; false if this kernel dissects it as parse.h does not claim to. */
-static bool prepare(const char *name, const struct craft_spec *spec)
-{
-	struct question *q = &questions[count];
-	struct craft_spec own = *spec;
-	struct xspd_meta meta;
-
-	own.id = count + 1;
-	memset(q, 0, sizeof(*q));
-	q->name = name;
-	craft(&q->c, &own);
-	q->c.b[0] = q->c.b[6] = 2;
-	q->c.b[5] = 1;
-	parse_agrees(q, &meta);
-	if (!kernel_since(SINCE(6, 7)) && (meta.flags & XSPD_META_SINCE_6_7))
-		return false;
-	q->known = dissect(q->c.b + 14, q->c.len - 14, q->c.b[12] << 8 | q->c.b[13], KERNEL_EXT_MAX,
-			   &q->flow);
-	/* behind options in fragments parse.h defers, but what is seen here is known */
-	if (q->known == DISSECT_UNTOLD && q->flow.frag)
-		q->known = DISSECT_FLOW;
-	count++;
-	return true;
-}
-
-static void refused(void *ctx, uint32_t seq, int error, const char *extack)
-{
-	(void)ctx;
-	cr_assert_fail("policy %u refused: %d %s", seq, error, extack ? extack : "");
-}
-
-static void put(struct xspd_batch *batch, const struct xspd_pol *pol)
-{
-	uint32_t seq;
-	void *room = xspd_batch_room(batch, &seq);
-
-	cr_assert_not_null(room);
-	xspd_batch_commit(batch, xspd_nl_put_policy(room, pol, XFRM_MSG_NEWPOLICY,
-						    NLM_F_REQUEST | NLM_F_ACK, seq));
-}
-
-/* The two policies of question @i for @dir; their index says which they are. */
-static void put_pair(struct xspd_batch *batch, size_t i, uint8_t dir)
-{
-	const struct question *q = &questions[i];
-	const uint8_t *ip = q->c.b + q->c.l3;
-	bool v6 = ip[0] >> 4 == 6;
-	struct xspd_pol pol = {
-		.sel.family = v6 ? AF_INET6 : AF_INET,
-		.sel.prefixlen_d = v6 ? 128 : 32,
-		.sel.prefixlen_s = v6 ? 128 : 32,
-		.index = (i * 2 + 2) << 3 | dir,
-		.dir = dir,
-		.priority = 20,
-	};
-
-	memcpy(&pol.sel.saddr, ip + (v6 ? 8 : 12), v6 ? 16 : 4);
-	memcpy(&pol.sel.daddr, ip + (v6 ? 24 : 16), v6 ? 16 : 4);
-	put(batch, &pol);
-	if (q->known != DISSECT_FLOW)
-		return;
-	memcpy(&pol.sel.saddr, q->flow.saddr, sizeof(q->flow.saddr));
-	memcpy(&pol.sel.daddr, q->flow.daddr, sizeof(q->flow.daddr));
-	pol.sel.proto = q->flow.proto;
-	pol.sel.sport = q->flow.sport;
-	pol.sel.dport = q->flow.dport;
-	pol.sel.sport_mask = pol.sel.dport_mask = 0xffff;
-	pol.index = (i * 2 + 1) << 3 | dir;
-	pol.priority = 10;
-	put(batch, &pol);
-}
-
-static void install(const uint8_t *dirs, size_t dir_count)
-{
-	struct xspd_batch *batch;
-	struct xspd_nl *nl;
-	size_t i, d;
-
-	cr_assert_eq(xspd_nl_open(&nl, 0, 0), 0);
-	cr_assert_eq(xspd_batch_new(&batch, nl, refused, NULL), 0);
-	for (i = 0; i < count; i++)
-		for (d = 0; d < dir_count; d++)
-			put_pair(batch, i, dirs[d]);
-	cr_assert_eq(xspd_batch_flush(batch), 0);
-	xspd_batch_free(batch);
-	xspd_nl_free(nl);
-}
-
-static void send_all(int tap)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		cr_assert_eq(write(tap, questions[i].c.b, questions[i].c.len),
-			     (ssize_t)questions[i].c.len, "%s: %m", questions[i].name);
-}
-
-static void read_use(void)
-{
-	size_t max = QUESTIONS_MAX * 2 * XSPD_DIR_MAX_, found = 0, i;
-	struct packet_used *used = calloc(max, sizeof(*used));
-
-	cr_assert_eq(packet_used(used, max, &found), 0);
-	cr_assert_leq(found, max);
-	for (i = 0; i < found; i++) {
-		uint32_t nr = (used[i].index >> 3) - 1;
-
-		cr_assert_lt(nr / 2, count, "index %u", used[i].index);
-		questions[nr / 2].used[used[i].dir][nr & 1] = true;
-	}
-	free(used);
-}
 
 static void fail(const struct question *q, uint8_t dir, const char *what)
 {
@@ -231,23 +54,17 @@ static void judge_all(uint8_t dir)
 	size_t i;
 
 	judged = missing = 0;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < question_count; i++)
 		judge(&questions[i], dir);
-	printf("   dir %u: %zu packets, %zu answers, %zu not asked\n", dir, count, judged, missing);
-}
-
-static int way_in(void)
-{
-	cr_assert_eq(netns_enter(), 0);
-	cr_assert_eq(netns_routes(), 0);
-	return tap_open();
+	printf("   dir %u: %zu packets, %zu answers, %zu not asked\n", dir, question_count, judged,
+	       missing);
 }
 
 static void ask(int tap, const uint8_t *dirs, size_t dir_count)
 {
-	install(dirs, dir_count);
-	send_all(tap);
-	read_use();
+	question_install(dirs, dir_count);
+	question_send(tap);
+	question_read_use();
 	close(tap);
 }
 
@@ -256,13 +73,13 @@ static const uint8_t forwarded[] = {XSPD_FWD, XSPD_OUT};
 
 Test(packets, rows_forwarded)
 {
-	int tap = way_in();
+	int tap = question_way();
 	size_t i, flows = 0;
 
 	for (i = 0; i < PACKET_ROWS; i++)
 		if (packet_rows[i].spec.tags < 3)
-			prepare(packet_rows[i].name, &packet_rows[i].spec);
-	for (i = 0; i < count; i++)
+			question_add(packet_rows[i].name, &packet_rows[i].spec);
+	for (i = 0; i < question_count; i++)
 		flows += questions[i].known == DISSECT_FLOW;
 	ask(tap, forwarded, 2);
 	for (i = 0; i < 2; i++) {
@@ -275,12 +92,12 @@ Test(packets, random_forwarded)
 {
 	uint64_t rng = 6718;
 	struct craft_spec spec;
-	int tap = way_in();
+	int tap = question_way();
 	size_t i;
 
-	while (count < QUESTIONS_MAX) {
+	while (question_count < QUESTIONS_MAX) {
 		craft_random(&rng, &spec);
-		prepare("random", &spec);
+		question_add("random", &spec);
 	}
 	ask(tap, forwarded, 2);
 	for (i = 0; i < 2; i++) {
@@ -290,55 +107,20 @@ Test(packets, random_forwarded)
 	}
 }
 
-/* --- delivered here: asked as in, by the protocol's own code, which wants right checksums --- */
-static uint32_t sum16(const uint8_t *p, size_t n, uint32_t sum)
-{
-	size_t i;
-
-	for (i = 0; i + 1 < n; i += 2)
-		sum += p[i] << 8 | p[i + 1];
-	return n & 1 ? sum + (p[n - 1] << 8) : sum;
-}
-
-/* Lengths and checksums of a whole TCP, UDP or UDPLITE packet without extension headers. */
-static void finish_l4(struct craft *c, const struct craft_spec *s)
-{
-	bool v6 = s->family == 6;
-	size_t head = v6 ? 40 : 20 + s->options * 4;
-	uint8_t *ip = c->b + c->l3, *l4 = ip + head;
-	size_t at = s->proto == 6 ? 16 : 6;
-	uint32_t sum;
-
-	if (s->frag || s->ext_count || (s->proto != 6 && s->proto != 17) || s->l4_len < at + 2)
-		return;
-	if (s->proto == 6)
-		l4[12] = 5 << 4;
-	else
-		craft_be16(l4 + 4, s->l4_len);
-	craft_be16(l4 + at, 0);
-	sum = v6 ? sum16(ip + 8, 32, 0) : sum16(ip + 12, 8, 0);
-	sum = sum16(l4, s->l4_len, sum + s->proto + s->l4_len);
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	craft_be16(l4 + at, ~sum & 0xffff ? ~sum : 0xffff);
-}
-
+/* Delivered here: asked as in, by the protocol's own code. */
 Test(packets, random_delivered)
 {
 	static const uint8_t in[] = {XSPD_IN};
 	uint64_t rng = 1867;
 	struct craft_spec spec;
-	int tap = way_in();
+	int tap = question_way();
 
-	cr_assert_eq(netns_run("ip route add local 10.2.0.0/16 dev lo"), 0);
-	cr_assert_eq(netns_run("ip -6 route add local fd02::/16 dev lo"), 0);
-	while (count < QUESTIONS_MAX) {
+	question_local();
+	while (question_count < QUESTIONS_MAX) {
 		craft_random(&rng, &spec);
 		if (craft_below(&rng, 2))
 			spec.frag = spec.ext_count = 0;
-		spec.id = count + 1;
-		if (prepare("random", &spec))
-			finish_l4(&questions[count - 1].c, &spec);
+		question_add("random", &spec);
 	}
 	ask(tap, in, 1);
 	judge_all(XSPD_IN);
