@@ -91,7 +91,7 @@ static void refusals_walk(struct xspd_batch *batch, int len)
 	const struct nlmsghdr *nlh = (const void *)batch->nl->buf;
 	struct xspd_event event;
 
-	for (; mnl_nlmsg_ok(nlh, len); nlh = mnl_nlmsg_next(nlh, &len))
+	for (; xspd_nl_message_ok(nlh, len); nlh = mnl_nlmsg_next(nlh, &len))
 		if (xspd_nl_decode(nlh, &event) == 0 && event.kind == XSPD_EVENT_ERROR &&
 		    event.error < 0 && batch->failed)
 			batch->failed(batch->ctx, event.seq, event.error, extack_find(nlh));

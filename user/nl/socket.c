@@ -110,22 +110,29 @@ static void queue_discard(struct xspd_nl *nl)
 	}
 }
 
+static void message_read(const struct nlmsghdr *nlh, struct xspd_event *ret)
+{
+	if (xspd_nl_decode(nlh, ret) < 0)
+		*ret = (struct xspd_event){.kind = XSPD_EVENT_UNMODELLED,
+					   .nlmsg_type = nlh->nlmsg_type,
+					   .seq = nlh->nlmsg_seq};
+}
+
 static int datagram_walk(struct xspd_nl *nl, int len, xspd_nl_cb cb, void *ctx)
 {
 	const struct nlmsghdr *nlh = (const void *)nl->buf;
 	struct xspd_event event;
-	int err;
+	int err = 0;
 
-	for (; mnl_nlmsg_ok(nlh, len); nlh = mnl_nlmsg_next(nlh, &len)) {
-		if (xspd_nl_decode(nlh, &event) < 0)
-			event = (struct xspd_event){.kind = XSPD_EVENT_UNMODELLED,
-						    .nlmsg_type = nlh->nlmsg_type,
-						    .seq = nlh->nlmsg_seq};
+	for (; err >= 0 && xspd_nl_message_ok(nlh, len); nlh = mnl_nlmsg_next(nlh, &len)) {
+		message_read(nlh, &event);
 		err = cb(ctx, &event);
-		if (err < 0)
-			return err;
 	}
-	return 0;
+	if (err >= 0 && len > 0) { /* no whole message */
+		event = (struct xspd_event){.kind = XSPD_EVENT_UNMODELLED};
+		err = cb(ctx, &event);
+	}
+	return err < 0 ? err : 0;
 }
 
 int xspd_nl_recv(struct xspd_nl *nl, unsigned int max, xspd_nl_cb cb, void *ctx)

@@ -24,6 +24,13 @@ ssize_t xspd_nl_datagram(struct xspd_nl *nl);
 /* 0 once something can be read, -ETIMEDOUT, or another negative errno. */
 int xspd_nl_wait(struct xspd_nl *nl);
 
+/* Does a whole message stand in the next @len bytes? mnl_nlmsg_ok() takes lengths above INT_MAX for
+ * negative. */
+static inline bool xspd_nl_message_ok(const struct nlmsghdr *nlh, int len)
+{
+	return mnl_nlmsg_ok(nlh, len) && nlh->nlmsg_len <= (unsigned int)len;
+}
+
 static inline struct nlmsghdr *xspd_nl_header(void *buf, uint16_t type, uint16_t flags,
 					      uint32_t seq)
 {
