@@ -12,7 +12,7 @@
 #include "match.h"
 #include "xspd/hash.h"
 
-#define XSPD_CHAIN_MAX 64 /* policies followed under one masked key */
+#define XSPD_CHAIN_MAX 255 /* policies followed under one masked key */
 #define XSPD_ATTEMPTS  16 /* lookups begun anew because the SPD changed meanwhile */
 
 #define XSPD_READ(x) (*(volatile typeof(x) *)&(x))

@@ -70,6 +70,15 @@ static int policies_add(struct xspd_set *set, struct xspd_spd *spd, struct xspd_
 	return 0;
 }
 
+/* Is walking this partition's tuples dearer than asking the tries?  Notes how many it was built
+ * with. */
+static bool tries_want(const struct xspd_set *set, struct xspd_partition *part)
+{
+	part->expected = part->count * 2;
+	part->prune = part->count > set->prune_at;
+	return part->prune;
+}
+
 /* Fill the tries of the partitions with many tuples. */
 static int tries_fill(struct xspd_set *set, struct xspd_spd *spd)
 {
@@ -81,10 +90,10 @@ static int tries_fill(struct xspd_set *set, struct xspd_spd *spd)
 	for (size_t i = 0; i < XSPD_PARTS_FIXED; i++) {
 		part = set->fixed[i];
 		if (part)
-			any |= part->prune = part->count > set->prune_at;
+			any |= tries_want(set, part);
 	}
 	HASH_ITER (hh, set->by_ifid, part, tmp)
-		any |= part->prune = part->count > set->prune_at;
+		any |= tries_want(set, part);
 	if (!any)
 		return 0;
 	for (pol = spd->by_index; pol && !err; pol = pol->hh.next) {
@@ -116,7 +125,8 @@ static int set_fill(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t cap
 		if (err)
 			return err;
 		set->conf->defaults = spd->defaults;
-		err = policies_add(set, spd, plane->set, was);
+		err = xspd_set_plan(set, spd);
+		err = err ?: policies_add(set, spd, plane->set, was);
 		err = err ?: tries_fill(set, spd);
 		if (!err) {
 			*ret = set;
@@ -234,16 +244,18 @@ static int change_publish(struct xspd_plane *plane, struct xspd_spd *spd,
 	}
 }
 
-/* More tuples than are worth walking one by one, and no tries yet. */
-static bool prune_wanted(const struct xspd_set *set, const struct xspd_change *change)
+/* Many more mask classes than when the set was built: plan anew, or ask the tries from now on. */
+static bool build_wanted(struct xspd_set *set, const struct xspd_change *change)
 {
 	const struct xspd_partition *part;
 	int err;
 
 	if (change->kind != XSPD_CHANGE_ADD)
 		return false;
-	part = xspd_partition_get((struct xspd_set *)set, change->pol, false, &err);
-	return part && !part->prune && part->count > 2 * set->prune_at;
+	part = xspd_partition_get(set, change->pol, false, &err);
+	if (!part || part->count <= part->expected)
+		return false;
+	return part->count > 2 * set->prune_at || part->count > 2 * set->coarsen_at;
 }
 
 int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
@@ -256,7 +268,7 @@ int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 	/* what rests is worth a wait of one grace period if it is a good part of the set */
 	xspd_set_reclaim(set, plane->grace, !spare && set->retired_count > set->sizes.slots / 8);
 	err = change_publish(plane, spd, change);
-	if (err == -ENOSPC || (!err && prune_wanted(set, change)))
+	if (err == -ENOSPC || (!err && build_wanted(set, change)))
 		err = grow(plane, spd);
 	if (err) {
 		xspd_plane_doubt(plane, XSPD_DOUBT_GROWING, 0);

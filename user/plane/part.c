@@ -10,8 +10,10 @@
 #include "util.h"
 #include "xspd.skel.h"
 
-/* Chain length at which a coarse class takes no more policies as long as there is another way. */
+/* Chain lengths at which a coarse class takes no more policies: while there is a better way, if
+ * there is any. */
 #define XSPD_CHAIN_SOFT 8
+#define XSPD_CHAIN_HARD 64
 
 static struct xspd_ifid_key partition_key(const struct xspd_pol *pol)
 {
@@ -106,7 +108,7 @@ int xspd_partition_drop(struct xspd_set *set, struct xspd_grace *grace, struct x
 	xspd_prefixes_free(part->dst);
 	xspd_prefixes_free(part->src);
 	free(part->tuple);
-	part->tuple = NULL;
+	free(part->plan);
 	if (!part->key.if_id) {
 		free(part);
 		return 0;
@@ -204,52 +206,81 @@ void xspd_partition_tuple_drop(struct xspd_set *set, struct xspd_partition *part
 	set->tuples--;
 }
 
-/* Among the classes that compare no more than @cls does: the finest that has room under this key.
- */
-static struct xspd_part_tuple *tuple_coarser(struct xspd_set *set, struct xspd_partition *part,
-					     const struct xspd_pol *pol,
-					     const struct xspd_class *cls, unsigned int limit)
+static struct xspd_part_tuple *tuple_equal(struct xspd_partition *part,
+					   const struct xspd_class *cls)
+{
+	for (uint32_t i = 0; i < part->count; i++)
+		if (xspd_class_equal(&part->tuple[i].cls, cls))
+			return &part->tuple[i];
+	return NULL;
+}
+
+/* Among the classes that compare no more than @cls does: the one with the shortest chain under this
+ * key. */
+static struct xspd_part_tuple *tuple_shortest(struct xspd_set *set, struct xspd_partition *part,
+					      const struct xspd_pol *pol,
+					      const struct xspd_class *cls, unsigned int *ret_chain)
 {
 	struct xspd_part_tuple *best = NULL;
 
 	for (uint32_t i = 0; i < part->count; i++) {
 		struct xspd_part_tuple *tuple = &part->tuple[i];
+		unsigned int chain;
 
-		if (!xspd_class_covers(&tuple->cls, cls) ||
-		    (best && xspd_class_bits(&best->cls) >= xspd_class_bits(&tuple->cls)))
+		if (!xspd_class_covers(&tuple->cls, cls))
 			continue;
-		if (xspd_set_chain(set, pol, &tuple->rec) < limit)
-			best = tuple;
+		chain = xspd_set_chain(set, pol, &tuple->rec);
+		if (best && chain >= *ret_chain)
+			continue;
+		best = tuple;
+		*ret_chain = chain;
 	}
 	return best;
+}
+
+static int plan_order(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct xspd_class));
+}
+
+/* The class that the plan stores @cls under, or @cls itself. */
+static struct xspd_class planned_class(const struct xspd_partition *part,
+				       const struct xspd_class *cls)
+{
+	const struct xspd_plan_class *found = part->plan ? bsearch(cls, part->plan, part->planned,
+								   sizeof(*part->plan), plan_order)
+							 : NULL;
+
+	return found ? found->stored : *cls;
 }
 
 struct xspd_part_tuple *xspd_partition_pick(struct xspd_set *set, struct xspd_partition *part,
 					    const struct xspd_pol *pol, bool *ret_new, int *ret_err)
 {
-	struct xspd_part_tuple *tuple;
-	struct xspd_class cls;
+	struct xspd_part_tuple *tuple, *shortest = NULL;
+	struct xspd_class exact, cls;
+	unsigned int chain = UINT32_MAX;
 
 	*ret_new = false;
 	*ret_err = 0;
-	xspd_class_of(pol, &cls);
-	for (uint32_t i = 0; i < part->count; i++)
-		if (xspd_class_equal(&part->tuple[i].cls, &cls))
-			return &part->tuple[i];
-	if (part->count >= set->coarsen_at) {
-		tuple = tuple_coarser(set, part, pol, &cls, XSPD_CHAIN_SOFT);
-		if (tuple)
-			return tuple;
-	}
-	if (part->count == XSPD_TUPLES - 1) {
-		/* the last place: a class that takes everything, however long its chains */
-		tuple = tuple_coarser(set, part, pol, &cls, UINT32_MAX);
-		if (tuple)
-			return tuple;
+	xspd_class_of(pol, &exact);
+	cls = planned_class(part, &exact);
+	tuple = tuple_equal(part, &cls);
+	if (tuple && (!part->plan || xspd_set_chain(set, pol, &tuple->rec) < XSPD_CHAIN_HARD))
+		return tuple;
+	if (tuple || part->count >= set->coarsen_at)
+		shortest = tuple_shortest(set, part, pol, &exact, &chain);
+	if (shortest && (chain < XSPD_CHAIN_SOFT || part->count == XSPD_TUPLES))
+		return shortest;
+	/* the planned class is full here: the policy's own, if that is not the same */
+	if (tuple)
+		cls = exact;
+	tuple = tuple_equal(part, &cls);
+	if (tuple)
+		return tuple;
+	/* the last place is for a class that takes everything, however long its chains */
+	if (part->count == XSPD_TUPLES - 1)
 		cls = (struct xspd_class){};
-	} else if (part->count == XSPD_TUPLES) {
-		return tuple_coarser(set, part, pol, &cls, UINT32_MAX);
-	}
 	*ret_new = true;
 	return tuple_make(set, part, &cls, ret_err);
 }

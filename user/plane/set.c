@@ -152,6 +152,7 @@ static void partition_free(struct xspd_partition *part)
 	xspd_prefixes_free(part->dst);
 	xspd_prefixes_free(part->src);
 	free(part->tuple);
+	free(part->plan);
 	free(part);
 }
 

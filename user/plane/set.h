@@ -8,6 +8,7 @@
 
 #include "plane/grace.h"
 #include "plane/pure/class.h"
+#include "plane/pure/plan.h"
 #include "plane/pure/prefix.h"
 #include "spd/spd.h"
 
@@ -37,9 +38,12 @@ struct xspd_partition {
 	bool prune;  /* the tries hold its prefixes */
 	bool hidden; /* being flushed: nothing is published any more */
 	uint16_t count, room;
+	uint32_t expected;	       /* tuples up to which no new build is worth it */
 	struct xspd_part_tuple *tuple; /* in no order; published sorted */
 	uint64_t ids[XSPD_TUPLES / 64];
 	struct xspd_prefixes *dst, *src;
+	struct xspd_plan_class *plan; /* sorted by exact class; NULL: each class by itself */
+	uint32_t planned;
 	UT_hash_handle hh;
 };
 
@@ -130,6 +134,9 @@ void xspd_partition_tuple_drop(struct xspd_set *set, struct xspd_partition *part
 			       struct xspd_part_tuple *tuple);
 int xspd_partition_widen(struct xspd_set *set, struct xspd_partition *part,
 			 const struct xspd_pol *pol, const struct xspd_part_tuple *tuple);
+
+/* coarse.c: choose the classes of partitions with many, before the first policy goes in. */
+int xspd_set_plan(struct xspd_set *set, struct xspd_spd *spd);
 
 /* publish.c: -ENOSPC when a larger set is needed; nothing has changed then. */
 int xspd_set_add(struct xspd_set *set, struct xspd_grace *grace, struct xspd_pol *pol,
