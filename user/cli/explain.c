@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The reference's view of a flow: who matches, and who nearly does. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -98,12 +99,29 @@ static void relax(struct xspd_pol *pol, const struct xspd_flow *flow, enum xspd_
 	}
 }
 
+/* How much of a prefix does not fit. */
+static uint32_t bits_amiss(const __be32 *prefix, uint32_t len, const __be32 *addr)
+{
+	uint32_t same = 0;
+
+	while (same < len &&
+	       !((ntohl(prefix[same / 32] ^ addr[same / 32]) >> (31 - same % 32)) & 1))
+		same++;
+	return len - same;
+}
+
+static uint32_t all_bits_amiss(const struct xspd_pol *pol, const struct xspd_flow *flow)
+{
+	return bits_amiss(pol->sel.daddr.a6, pol->sel.prefixlen_d, flow->daddr) +
+	       bits_amiss(pol->sel.saddr.a6, pol->sel.prefixlen_s, flow->saddr);
+}
+
 static void measure(const struct xspd_pol *pol, const struct xspd_flow *flow, struct cli_near *ret)
 {
 	struct xspd_pol relaxed = *pol;
 	enum xspd_miss miss;
 
-	*ret = (struct cli_near){.pol = pol};
+	*ret = (struct cli_near){.pol = pol, .bits = all_bits_amiss(pol, flow)};
 	while ((miss = xspd_pol_match(&relaxed, flow, pol->dir, pol->type, NULL)) !=
 		       XSPD_MISS_NOT &&
 	       !(ret->fields & 1u << miss)) {
@@ -115,13 +133,15 @@ static void measure(const struct xspd_pol *pol, const struct xspd_flow *flow, st
 	}
 }
 
-/* Fewer fields failing, then failing later, then the better policy. */
+/* Fewer fields failing, then failing later, then by less, then the better policy. */
 static bool nearer(const struct cli_near *a, const struct cli_near *b)
 {
 	if (a->count != b->count)
 		return a->count < b->count;
 	if (a->first != b->first)
 		return a->first > b->first;
+	if (a->bits != b->bits)
+		return a->bits < b->bits;
 	return xspd_pol_before(a->pol, b->pol);
 }
 

@@ -15,6 +15,7 @@ struct cli_near {
 	const struct xspd_pol *pol;
 	uint32_t fields; /* bit 1 << enum xspd_miss */
 	uint32_t count;	 /* of them */
+	uint32_t bits;	 /* of the failing prefixes, from the first that differs on */
 	enum xspd_miss first;
 };
 
