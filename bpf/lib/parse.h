@@ -59,6 +59,8 @@ struct xspd_meta {
 	__u8 ttl;
 	__u8 vlan; /* tags met in the packet's bytes */
 	__u8 flags;
+	__u16 vid; /* not 0: one of them names a VLAN, so that the packet is another device's */
+	__u16 pad;
 };
 
 /*
@@ -383,6 +385,19 @@ static __always_inline bool xspd_is_vlan(__be16 ethertype)
 	return ethertype == xspd_be16(ETH_P_8021Q) || ethertype == xspd_be16(ETH_P_8021AD);
 }
 
+/* A VLAN tag: TCI, and the ethertype of what follows. */
+static __always_inline int xspd_parse_tag(struct xspd_cursor *cur, __be16 *ethertype)
+{
+	__be16 tag[2];
+
+	if (xspd_load(cur, tag, sizeof(tag)))
+		return -1;
+	cur->meta.vlan++;
+	cur->meta.vid |= xspd_be16(tag[0]) & 0xfff;
+	*ethertype = tag[1];
+	return 0;
+}
+
 /**
  * xspd_parse_ip() - Fill daddr, saddr, family, proto, sport, dport and frag of @flow.
  * @cur: at the network header, or, if @ethertype is a VLAN's, at the tag (TCI, next ethertype).
@@ -398,20 +413,11 @@ static __always_inline enum xspd_reason xspd_parse_ip(struct xspd_cursor *cur, _
 {
 	enum xspd_reason reason;
 	__u8 proto = 0;
-	__be16 tag[2];
 
-	if (xspd_is_vlan(ethertype)) {
-		if (xspd_load(cur, tag, sizeof(tag)))
-			return XSPD_R_SHORT;
-		ethertype = tag[1];
-		cur->meta.vlan++;
-	}
-	if (xspd_is_vlan(ethertype)) {
-		if (xspd_load(cur, tag, sizeof(tag)))
-			return XSPD_R_SHORT;
-		ethertype = tag[1];
-		cur->meta.vlan++;
-	}
+	if (xspd_is_vlan(ethertype) && xspd_parse_tag(cur, &ethertype))
+		return XSPD_R_SHORT;
+	if (xspd_is_vlan(ethertype) && xspd_parse_tag(cur, &ethertype))
+		return XSPD_R_SHORT;
 	cur->meta.l3 = cur->off;
 	if (ethertype == xspd_be16(ETH_P_IP))
 		reason = xspd_parse_ip4(cur, flow, &proto);

@@ -62,6 +62,8 @@ xspd_packet_done(struct xspd_packet *pkt, const struct xspd_cursor *cur, enum xs
 		return reason;
 	if (cur->meta.flags & XSPD_META_SINCE_6_7 && !xspd_dissector)
 		return XSPD_R_HEADER;
+	if (cur->meta.vid)
+		return XSPD_R_NO_ROUTE;
 	pkt->flowinfo = cur->meta.flowinfo;
 	pkt->bytes = cur->meta.len;
 	pkt->tos = cur->meta.tos;
@@ -80,6 +82,9 @@ static __noinline int xspd_packet_skb(struct __sk_buff *skb, struct xspd_packet 
 	pkt->bytes = skb->len;
 	pkt->ifindex = skb->ifindex;
 	pkt->flow.mark = skb->mark;
+	/* the VLAN's device gets it, or has sent it: it is seen there */
+	if (skb->vlan_present && skb->vlan_tci & 0xfff)
+		return XSPD_R_NO_ROUTE;
 	xspd_cursor_skb(&cur, skb);
 	return xspd_packet_done(pkt, &cur, xspd_parse_ip(&cur, skb->protocol, &pkt->flow));
 }

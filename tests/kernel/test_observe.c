@@ -10,7 +10,7 @@
 #include <netpacket/packet.h>
 #include <sys/socket.h>
 
-#include "lib/judge.h"
+#include "lib/question.h"
 #include "lib/mirror.h"
 #include "lib/netns.h"
 
@@ -172,6 +172,33 @@ Test(observe, tc_ingress)
 Test(observe, tc_ingress_local)
 {
 	observe(PLACE_LOCAL, INGRESS, "tc qdisc del dev tap0 clsact", delivered, 1);
+}
+
+/* Tagged packets belong to the VLAN's device; here there is none, and the kernel drops them. */
+Test(observe, vlan)
+{
+	struct craft_spec spec = {V4, .tags = 1, .vid = 5, .proto = 17, L4(20, UDP_BYTES)};
+	int tap = question_way();
+	size_t i;
+
+	question_add("one tag", &spec);
+	spec.tags = 2;
+	question_add("two tags", &spec);
+	spec.family = 6;
+	question_add("two tags, IPv6", &spec);
+	question_install(forwarded, 2);
+	serve();
+	cr_assert_eq(netns_run(INGRESS, pins), 0);
+	question_send(tap);
+	cr_assert_eq(netns_run("tc qdisc del dev tap0 clsact"), 0);
+	cr_assert_eq(netns_run("ip link set tap0 xdpgeneric pinned %s/xspd_xdp", pins), 0);
+	question_send(tap);
+	question_read_use();
+	for (i = 0; i < question_count; i++) {
+		cr_assert(!questions[i].used[XSPD_FWD][0], "%s", questions[i].name);
+		cr_assert_eq(counted(i, 0, XSPD_FWD), 0, "%s", questions[i].name);
+	}
+	close(tap);
 }
 
 /* A frame so large that the kernel keeps all but its Ethernet header in page fragments. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "lib/judge.h"
+#include "lib/question.h"
 
 /* Questions that the kernel answered, and that it was never asked though expected to be. */
 static size_t judged, missing;

@@ -28,6 +28,7 @@ struct craft_ext {
 struct craft_spec {
 	uint8_t family;	 /* 4 or 6 */
 	uint8_t tags;	 /* 802.1Q and 802.1AD by turns */
+	uint8_t vid;	 /* in each of them; 0: priority only */
 	uint8_t options; /* IPv4: words of them */
 	uint8_t ext_count;
 	struct craft_ext ext[CRAFT_EXT_MAX];
@@ -141,7 +142,7 @@ static inline void craft(struct craft *c, const struct craft_spec *s)
 	c->len = 12;
 	for (i = 0; i < s->tags; i++) {
 		craft_be16(word, tpid[i & 1]);
-		craft_be16(word + 2, 5 << 13); /* priority only: VLAN 0 */
+		craft_be16(word + 2, 5 << 13 | s->vid);
 		craft_put(c, word, 4);
 	}
 	craft_be16(word, s->family == 4 ? 0x0800 : 0x86dd);

@@ -181,7 +181,7 @@ Test(parse, version_and_header_length)
 
 Test(parse, meta)
 {
-	struct craft_spec v4 = {V4,	    .tags = 1,	       .options = 2,
+	struct craft_spec v4 = {V4,	    .tags = 1,	       .vid = 7, .options = 2,
 				.proto = 6, L4(20, UDP_BYTES), .pad = 9};
 	struct craft_spec v6 = {V6, EXT(2, {60, 1}, {0, 0}), .proto = 17, L4(9, UDP_BYTES),
 				.pad = 9};
@@ -192,6 +192,8 @@ Test(parse, meta)
 	craft(&c, &v4);
 	cr_assert_eq(parse(c.b, c.len, 0, &flow, &meta), XSPD_R_NONE);
 	cr_expect_eq(meta.l3, 18);
+	cr_expect_eq(meta.vlan, 1);
+	cr_expect_eq(meta.vid, 7);
 	cr_expect_eq(meta.l4, 18 + 28);
 	cr_expect_eq(meta.len, 28 + 20);
 	cr_expect_eq(meta.tos, 0x20);
