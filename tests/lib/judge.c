@@ -167,7 +167,7 @@ static void ask_put(struct asked *asked, const struct xspd_flow *flows, size_t a
 	};
 }
 
-/* Sub policies first; if one is found, main is asked as well (SEMANTICS 4). */
+/* Sub policies first; if one is found (on the way out: and allows), main is asked as well. */
 static void ask_about(struct asked *asked, const struct xspd_flow *flows, size_t at,
 		      const struct xspd_ref *ref)
 {
@@ -175,6 +175,8 @@ static void ask_about(struct asked *asked, const struct xspd_flow *flows, size_t
 
 	if (ref->pol && ref->pol->type == XSPD_SUB) {
 		ask_put(asked, flows, at, dir, XSPD_SUB, ref->pol);
+		if (dir == XSPD_OUT && ref->pol->action == XSPD_BLOCK)
+			return;
 		ask_put(asked, flows, at, dir == XSPD_OUT ? XSPD_OUT : XSPD_IN, XSPD_MAIN,
 			ref->pol2);
 		return;
