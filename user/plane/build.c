@@ -51,19 +51,37 @@ static void places_restore(struct xspd_spd *spd, const struct was *was)
 	}
 }
 
-static int policies_add(struct xspd_set *set, struct xspd_spd *spd, struct xspd_set *from,
+/* What @pol has counted so far: in the set in service, or in the one of a former daemon. */
+static const struct xspd_count *counted(const struct xspd_plane *plane, const struct xspd_pol *pol,
+					const struct xspd_count *counts, uint32_t slot,
+					struct xspd_count *sum)
+{
+	if (!counts || !slot)
+		return xspd_former_find(plane->former, pol);
+	*sum = counts[slot];
+	sum->packets += plane->set->info[slot].base_packets;
+	sum->bytes += plane->set->info[slot].base_bytes;
+	return sum->packets ? sum : NULL;
+}
+
+static int policies_add(struct xspd_plane *plane, struct xspd_set *set, struct xspd_spd *spd,
 			const struct was *was)
 {
+	xspd_autofree struct xspd_count *counts = NULL;
 	struct xspd_pol *pol;
 	size_t i = 0;
 	int err;
 
+	if (plane->set->policies) {
+		counts = xspd_counts_read(xspd_set_map_fd(plane->set, "xspd_count"),
+					  plane->set->sizes.slots);
+		if (!counts)
+			return -errno;
+	}
 	for (pol = spd->by_index; pol; pol = pol->hh.next, i++) {
-		struct xspd_count count = {};
-		bool counted = from && from->counting && was[i].slot &&
-			       !xspd_set_count(from, was[i].slot, &count) && count.packets;
+		struct xspd_count sum;
 
-		err = xspd_set_add(set, NULL, pol, counted ? &count : NULL);
+		err = xspd_set_add(set, NULL, pol, counted(plane, pol, counts, was[i].slot, &sum));
 		if (err)
 			return err;
 	}
@@ -126,7 +144,7 @@ static int set_fill(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t cap
 			return err;
 		set->conf->defaults = spd->defaults;
 		err = xspd_set_plan(set, spd);
-		err = err ?: policies_add(set, spd, plane->set, was);
+		err = err ?: policies_add(plane, set, spd, was);
 		err = err ?: tries_fill(set, spd);
 		if (!err) {
 			*ret = set;
@@ -180,8 +198,7 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 		return -ENOMEM;
 	/* from here on nothing is answered, nor counted, by the old set */
 	xspd_plane_doubt(plane, XSPD_DOUBT_GROWING, 0);
-	old->counting = old->policies != 0;
-	if (old->counting && plane->grace)
+	if (old->policies && plane->grace)
 		xspd_grace_wait(plane->grace, xspd_grace_ticket(plane->grace));
 	xspd_set_reclaim(old, plane->grace, false);
 	err = set_fill(plane, spd, capacity, was, &set);
@@ -197,6 +214,7 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 		return err;
 	}
 	xspd_set_free(old);
+	xspd_former_free(xspd_take(plane->former));
 	plane->swaps++;
 	conf_note(set);
 	conf_sizes(plane);

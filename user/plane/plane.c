@@ -18,7 +18,7 @@
 int xspd_plane_set(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids,
 		   unsigned int attempt, struct xspd_set **ret)
 {
-	uint64_t lists = (4096 + (uint64_t)ifids * 4) << attempt;
+	uint64_t lists = (1024 + (uint64_t)ifids * 4) << attempt;
 	uint64_t parts = (256 + (uint64_t)ifids * 2) << attempt;
 	struct xspd_sizes sizes = {
 		.slots = capacity + 1,
@@ -75,6 +75,7 @@ int xspd_plane_serve(struct xspd_plane *plane, struct xspd_set *set)
 
 static int plane_open(struct xspd_plane *plane, const struct xspd_plane_opts *opts)
 {
+	struct xspd_former_maps former = {.info = -1, .count = -1};
 	struct xspd_set *set;
 	int err;
 
@@ -90,11 +91,17 @@ static int plane_open(struct xspd_plane *plane, const struct xspd_plane_opts *op
 	err = xspd_plane_set(plane, plane->opts.capacity, 0, 0, &set);
 	if (err)
 		return err;
+	if (plane->pins.taken)
+		xspd_former_open(&former, plane->pins.dir);
 	err = xspd_plane_serve(plane, set);
 	if (err) {
 		xspd_set_free(set);
 		return err;
 	}
+	/* nobody counts in the former set any more */
+	if (former.info >= 0 && plane->grace)
+		xspd_grace_wait(plane->grace, xspd_grace_ticket(plane->grace));
+	plane->former = xspd_former_read(&former);
 	/* the sets come and go, these stay */
 	for (int i = 0; i < XSPD_LASTING; i++) {
 		if (plane->pins.taken)
@@ -145,6 +152,7 @@ void xspd_plane_free(struct xspd_plane *plane)
 		if (!plane->pins.taken && plane->lasting[i] >= 0)
 			close(plane->lasting[i]);
 	xspd_pins_close(&plane->pins);
+	xspd_former_free(plane->former);
 	free(plane);
 }
 

@@ -3,6 +3,7 @@
 #ifndef XSPD_PLANE_PRIV_H
 #define XSPD_PLANE_PRIV_H
 
+#include "plane/counts.h"
 #include "plane/pins.h"
 #include "plane/plane.h"
 #include "plane/set.h"
@@ -15,6 +16,7 @@ struct xspd_plane {
 	int lasting[XSPD_LASTING];
 	uint32_t doubt;
 	uint64_t swaps;
+	struct xspd_former *former; /* counters of the daemon before us, until the first build */
 };
 
 /* Put @set into service: its pins, then the jump tables. */

@@ -77,8 +77,7 @@ struct xspd_set {
 	struct xspd_bucket *bucket;
 	struct xspd_tuple *list;
 	struct xspd_part *part;
-	bool live;     /* in service: what is freed must rest first */
-	bool counting; /* its counters are worth taking over */
+	bool live; /* in service: what is freed must rest first */
 	uint32_t cpus;
 	uint64_t (*scratch)[3]; /* one xspd_count a CPU */
 
