@@ -31,7 +31,7 @@ static const struct command commands[] = {
 	{"attach", attach_main, "DEV --xdp|--ingress|--egress... [--clsact]",
 	 "classify the packets of a device"},
 	{"detach", detach_main, "DEV [--xdp|--ingress|--egress...]", "stop that"},
-	{"bench", bench_main, "lookup [--shape S] [--policies N]",
+	{"bench", bench_main, "lookup [--shape S]... [--policies N] [--no-kernel] | shapes",
 	 "build policies in a namespace of its own, and measure lookups over them"},
 	{"help", help_main, "[COMMAND]", "this text"},
 	{"version", version_main, "", "the version"},
