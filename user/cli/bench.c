@@ -7,6 +7,7 @@
 #include <json-c/json.h>
 
 #include "bench/measure.h"
+#include "bench/start.h"
 #include "cli/cli.h"
 #include "util.h"
 
@@ -245,6 +246,49 @@ static int list_shapes(void)
 	return XSPD_DONE;
 }
 
+static void print_start(const struct xspd_bench_set *set, const struct xspd_bench_start *result)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "shape", json_object_new_string(set->name));
+	put_count(object, "policies", set->count);
+	put(object, "ready_ms", result->ready_ms);
+	put(object, "cpu_ms", result->cpu_ms);
+	put_count(object, "idle_s", XSPD_BENCH_IDLE_S);
+	put(object, "idle_cpu_ms", result->idle_ms);
+	printf("%s\n", json_object_to_json_string_ext(
+			       object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+}
+
+static int start(struct request *request)
+{
+	struct xspd_bench_start result;
+	struct xspd_bench_set set;
+	const char *what;
+	int err;
+
+	if (request->shape_count > 1)
+		return cli_usage("bench start: one shape at a time");
+	err = open_set(request, request->shape_count ? request->shapes[0] : "roadwarrior", &set);
+	if (err)
+		return err;
+	err = xspd_bench_start(&set, &result, &what);
+	if (err < 0)
+		cli_fail("bench: %s: %s: %s%s", set.name, what, strerror(-err),
+			 err == -EPERM ? "; run as root" : "");
+	else if (request->json)
+		print_start(&set, &result);
+	else
+		printf("%s, %u policies: answers after %.0f ms (%.0f ms of CPU time); idle for %d "
+		       "s: "
+		       "%.2f ms of CPU time, %.2f %%\n",
+		       set.name, set.count, result.ready_ms, result.cpu_ms, XSPD_BENCH_IDLE_S,
+		       result.idle_ms, result.idle_ms / XSPD_BENCH_IDLE_S / 10);
+	xspd_bench_set_close(&set);
+	return err < 0 ? XSPD_FAILED : XSPD_DONE;
+}
+
 int bench_main(int argc, char **argv)
 {
 	struct request request = {.policies = POLICIES};
@@ -255,7 +299,6 @@ int bench_main(int argc, char **argv)
 	};
 	struct cli_common common = {.reads = true};
 	int err = take_shapes(&request, &argc, argv);
-	bool given = request.shape_count;
 
 	if (!err)
 		err = cli_parse(&common, options, &argc, &argv);
@@ -263,15 +306,18 @@ int bench_main(int argc, char **argv)
 		return err;
 	if (argc == 1 && !strcmp(argv[0], "shapes"))
 		return list_shapes();
-	if (argc != 1 || strcmp(argv[0], "lookup"))
-		return cli_usage("bench: say 'xspd bench lookup' or 'xspd bench shapes'");
-	for (size_t i = 0; i < XSPD_ARRAY_SIZE(usual) && !given; i++)
-		err = add_shape(&request, usual[i]);
-	if (!err)
-		err = cli_enter_netns(common.netns);
+	if (argc != 1 || (strcmp(argv[0], "lookup") && strcmp(argv[0], "start")))
+		return cli_usage("bench: say 'bench lookup', 'bench start' or 'bench shapes'; see "
+				 "'xspd help bench'");
+	err = cli_enter_netns(common.netns);
 	if (err)
 		return err;
 	request.json = common.json;
+	if (!strcmp(argv[0], "start"))
+		return start(&request);
+	if (!request.shape_count)
+		for (size_t i = 0; i < XSPD_ARRAY_SIZE(usual) && !err; i++)
+			err = add_shape(&request, usual[i]);
 	request.rows = json_object_new_array();
 	err = lookup(&request);
 	json_object_put(request.rows);
