@@ -10,6 +10,7 @@
 #include "xspd.skel.h"
 
 #define XSPD_ATTEMPTS 10 /* each with twice the room for lists */
+#define XSPD_AHEAD    8	 /* policies between fetching a bucket and using it */
 
 /* Where the policies are in the set in service: needed for their counters, and to go back to. */
 struct was {
@@ -68,10 +69,12 @@ static int policies_add(struct xspd_plane *plane, struct xspd_set *set, struct x
 			const struct was *was)
 {
 	xspd_autofree struct xspd_count *counts = NULL;
-	struct xspd_pol *pol;
+	struct xspd_pol *pol, *ahead = spd->by_index;
 	size_t i = 0;
 	int err;
 
+	for (int n = 0; n < XSPD_AHEAD && ahead; n++)
+		ahead = ahead->hh.next;
 	if (plane->set->policies) {
 		counts = xspd_counts_read(xspd_set_map_fd(plane->set, "xspd_count"),
 					  plane->set->sizes.slots);
@@ -84,6 +87,10 @@ static int policies_add(struct xspd_plane *plane, struct xspd_set *set, struct x
 		err = xspd_set_add(set, NULL, pol, counted(plane, pol, counts, was[i].slot, &sum));
 		if (err)
 			return err;
+		if (!ahead)
+			continue;
+		xspd_set_prefetch(set, ahead, pol);
+		ahead = ahead->hh.next;
 	}
 	return 0;
 }

@@ -181,6 +181,19 @@ static uint64_t *entry_for(struct xspd_bucket *bucket, uint32_t *tag)
 	return &entry[XSPD_BUCKET_ENTRIES - 1];
 }
 
+void xspd_set_prefetch(const struct xspd_set *set, const struct xspd_pol *pol,
+		       const struct xspd_pol *like)
+{
+	struct xspd_partition *part;
+	uint32_t tag;
+	int err;
+
+	part = xspd_partition_get((struct xspd_set *)set, like, false, &err);
+	for (uint32_t i = 0; part && i < part->count; i++)
+		if (part->tuple[i].rec.id == like->tuple)
+			__builtin_prefetch(bucket_of(set, pol, &part->tuple[i].rec, &tag), 1);
+}
+
 unsigned int xspd_set_chain(const struct xspd_set *set, const struct xspd_pol *pol,
 			    const struct xspd_tuple *tuple)
 {

@@ -145,6 +145,9 @@ int xspd_set_replace(struct xspd_set *set, struct xspd_grace *grace, struct xspd
 int xspd_set_remove(struct xspd_set *set, struct xspd_grace *grace, const struct xspd_pol *old);
 int xspd_set_flush(struct xspd_set *set, struct xspd_grace *grace, struct xspd_spd *spd,
 		   uint8_t type);
+/* @pol is about to be added: most often it goes where @like went, so fetch that bucket. */
+void xspd_set_prefetch(const struct xspd_set *set, const struct xspd_pol *pol,
+		       const struct xspd_pol *like);
 /* Policies chained under the key of @pol in @tuple. */
 unsigned int xspd_set_chain(const struct xspd_set *set, const struct xspd_pol *pol,
 			    const struct xspd_tuple *tuple);
