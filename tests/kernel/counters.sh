@@ -117,6 +117,9 @@ equal "... fwd by xdp" "$(counts 10)" "25/3200"
 
 # --- the counters live on ---
 before=$(counts 10 9 18 26 25 8 16 34 17)
+stop
+start "$gw"
+equal "a restart of the daemon keeps the counters" "$(counts 10 9 18 26 25 8 16 34 17)" "$before"
 ip -n "$gw" xfrm policy update src 10.1.0.0/24 dst 10.2.0.0/24 proto udp dport 1000 dir fwd priority 11
 wait_for 5 bash -c "'$X' policy show 10 --netns '$gw' | grep -q 'priority 11'"
 equal "an update in place keeps them" "$(counts 10)" "25/3200"

@@ -262,10 +262,12 @@ static int read_all(struct xspd_daemon *d)
 	return err;
 }
 
-static void note_repairs(struct xspd_daemon *d, const struct xspd_spd_diff *diff)
+static void note_repairs(struct xspd_daemon *d, const struct xspd_spd_diff *diff, bool quiet)
 {
 	if (!d->ready)
 		return;
+	if (quiet && !(diff->added | diff->removed))
+		return; /* changed templates are what it was for */
 	d->stats.repaired_add += diff->added;
 	d->stats.repaired_del += diff->removed;
 	d->stats.repaired_mod += diff->modified;
@@ -296,7 +298,7 @@ static void dump_failed(struct xspd_daemon *d, int err)
 	xspd_log("dump: %s: trying again", strerror(-err));
 }
 
-static int dump_and_patch(struct xspd_daemon *d)
+static int dump_and_patch(struct xspd_daemon *d, bool quiet)
 {
 	struct xspd_spd_diff diff = {};
 	int err = drain_dry(d); /* so that fewer events come in between */
@@ -313,7 +315,7 @@ static int dump_and_patch(struct xspd_daemon *d)
 	err = xspd_spd_dump_end(d->spd, &diff);
 	d->patching = false;
 	if (!err)
-		note_repairs(d, &diff);
+		note_repairs(d, &diff, quiet);
 	return err;
 }
 
@@ -327,7 +329,7 @@ void xspd_daemon_dump(struct xspd_daemon *d)
 	d->dump_at = d->reread_at = 0;
 	if (!quiet)
 		xspd_daemon_doubt(d, XSPD_DOUBT_DUMPING, 0);
-	err = dump_and_patch(d);
+	err = dump_and_patch(d, quiet);
 	if (err < 0) {
 		dump_failed(d, err);
 		return;
