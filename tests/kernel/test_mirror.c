@@ -388,6 +388,29 @@ Test(mirror, policies_of_sockets_are_not_mirrored)
 	cr_expect_eq(HASH_COUNT(watch->spd->by_index), 1);
 }
 
+/* Any process with CAP_NET_ADMIN can write to our port. */
+Test(mirror, only_the_kernel_is_believed)
+{
+	struct sockaddr_nl to = {.nl_family = AF_NETLINK};
+	_Alignas(8) char room[1024];
+	struct xspd_pol pol = pol_make(1, 10);
+	socklen_t len = sizeof(to);
+	struct nlmsghdr *nlh;
+
+	cr_assert_eq(watch_new_policy(watch, &pol), 0);
+	pol = pol_make(2, 10);
+	pol.index = 8 * 4711 + XSPD_OUT;
+	nlh = xspd_nl_put_policy(room, &pol, XFRM_MSG_NEWPOLICY, 0, 1);
+	cr_assert_eq(getsockname(xspd_nl_fd(watch->events), (struct sockaddr *)&to, &len), 0);
+	cr_assert_eq(sendto(xspd_nl_fd(watch->requests), nlh, nlh->nlmsg_len, 0,
+			    (struct sockaddr *)&to, len),
+		     nlh->nlmsg_len);
+	pol = pol_make(3, 10);
+	cr_assert_eq(watch_new_policy(watch, &pol), 0);
+	expect_equal();
+	cr_expect_eq(HASH_COUNT(watch->spd->by_index), 2);
+}
+
 Test(mirror, suspects_updates_from_before_its_time)
 {
 	struct xspd_pol a = pol_make(1, 10), b = pol_make(2, 10), c = pol_make(3, 11);

@@ -295,6 +295,42 @@ Test(spd_dump, abort_changes_nothing_but_suspicion_stays)
 	xspd_spd_free(spd);
 }
 
+Test(spd_dump, events_before_the_first_dump_are_suspect)
+{
+	struct xspd_spd *spd = spd_make(NULL);
+
+	upsert(spd, pol_any(3, 10));
+	upsert(spd, pol_any(1, 10)); /* an update of what nobody has seen yet */
+	dump(spd, NULL, 1, 3);
+	expect_order(spd, 3, 1);
+	cr_expect(find(spd, 1)->tie);
+	xspd_spd_free(spd);
+}
+
+Test(spd_dump, suspicion_survives_renumbering)
+{
+	struct xspd_spd *spd = spd_watching(NULL);
+
+	upsert(spd, pol_any(9, 20));
+	upsert(spd, pol_any(2, 10));
+	upsert(spd, pol_any(9, 10)); /* 20 -> 10, as was seen */
+	upsert(spd, pol_any(5, 20));
+	upsert(spd, pol_any(5, 10)); /* likewise: certain, whatever the indexes say */
+	begin(spd);
+	upsert(spd, pol_any(1, 10)); /* may have been lost, and updated */
+	spd->next_pos = UINT32_MAX - 2;
+	entry(spd, pol_any(5, 10));
+	entry(spd, pol_any(9, 10));
+	entry(spd, pol_any(2, 10));
+	end(spd);
+	expect_order(spd, 2, 9, 5, 1);
+	cr_expect_lt(spd->next_pos, 20);
+	cr_expect(find(spd, 1)->tie);
+	cr_expect_not(find(spd, 5)->tie);
+	cr_expect_eq(spd->ties, 1);
+	xspd_spd_free(spd);
+}
+
 Test(spd_dump, begin_twice_starts_over)
 {
 	struct xspd_spd *spd = spd_make(NULL);
