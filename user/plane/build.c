@@ -293,6 +293,11 @@ int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 	/* what rests is worth a wait of one grace period if it is a good part of the set */
 	xspd_set_reclaim(set, plane->grace, !spare && set->retired_count > set->sizes.slots / 8);
 	err = change_publish(plane, spd, change);
+	/* one grace period is much less than a new set, if what rests is all that is short */
+	if (err == -ENOSPC && change->kind != XSPD_CHANGE_RENUMBER && set->retired_count) {
+		xspd_set_reclaim(set, plane->grace, true);
+		err = change_publish(plane, spd, change);
+	}
 	if (err == -ENOSPC || (!err && build_wanted(set, change)))
 		err = grow(plane, spd);
 	if (err) {

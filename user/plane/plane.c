@@ -11,6 +11,7 @@
 #include "xspd.skel.h"
 
 #define XSPD_CAPACITY	4096 /* policies, at the least */
+#define XSPD_LISTS	4096 /* list records; those of changed lists rest for a grace period */
 #define XSPD_LEASE_MS	3000
 #define XSPD_PRUNE_AT	16
 #define XSPD_COARSEN_AT 48
@@ -18,7 +19,7 @@
 int xspd_plane_set(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids,
 		   unsigned int attempt, struct xspd_set **ret)
 {
-	uint64_t lists = (1024 + (uint64_t)ifids * 4) << attempt;
+	uint64_t lists = (XSPD_LISTS + (uint64_t)ifids * 4) << attempt;
 	uint64_t parts = (256 + (uint64_t)ifids * 2) << attempt;
 	struct xspd_sizes sizes = {
 		.slots = capacity + 1,

@@ -261,24 +261,29 @@ static void chain_remove(struct xspd_set *set, const struct place *place, uint32
 	place_set(set, place, (uint32_t)*place->entry, set->policy[slot].next);
 }
 
-/* Make the lists promise what @pol is about to need; undone by nobody: supersets are harmless. */
+/*
+ * Make the lists promise what @pol is about to need; undone by nobody: supersets are harmless.
+ * After a failure nothing counts as promised, so that it can be tried again.
+ */
 static int promise(struct xspd_set *set, struct xspd_grace *grace, struct xspd_partition *part,
 		   const struct xspd_pol *pol, struct xspd_part_tuple *tuple, bool fresh)
 {
-	uint64_t key = effective_key(pol);
+	uint64_t key = effective_key(pol), best = tuple->rec.best;
 	bool first_tie = pol->tie && !part->ties;
 	int err;
 
 	err = xspd_partition_widen(set, part, pol, tuple);
 	if (err)
 		return err;
-	if (!fresh && key >= tuple->rec.best && !first_tie)
+	if (!fresh && key >= best && !first_tie)
 		return 0;
-	if (key < tuple->rec.best)
+	if (key < best)
 		tuple->rec.best = key;
 	part->ties += first_tie;
 	err = xspd_partition_publish(set, grace, part);
 	part->ties -= first_tie;
+	if (err)
+		tuple->rec.best = best;
 	return err;
 }
 
@@ -294,13 +299,13 @@ int xspd_set_add(struct xspd_set *set, struct xspd_grace *grace, struct xspd_pol
 	part = xspd_partition_get(set, pol, true, &err);
 	if (!part)
 		return err;
-	slot = xspd_set_slot(set);
-	if (!slot)
-		return -ENOSPC;
 	tuple = xspd_partition_pick(set, part, pol, &fresh, &err);
 	err = tuple ? promise(set, grace, part, pol, tuple, fresh) : err;
 	if (err)
-		return err; /* the caller builds another set or stays on DEFER */
+		return err; /* the caller tries again, builds another set or stays on DEFER */
+	slot = xspd_set_slot(set);
+	if (!slot)
+		return -ENOSPC;
 	if ((reused && set->live) || inherited)
 		xspd_set_count_start(set, slot, inherited);
 	info_fill(&set->info[slot], pol);
@@ -345,12 +350,12 @@ int xspd_set_replace(struct xspd_set *set, struct xspd_grace *grace, struct xspd
 	tuple = part ? xspd_partition_tuple(part, old->tuple) : NULL;
 	if (!tuple || place_find(set, old, &tuple->rec, old->slot, &place))
 		return -ESTALE;
-	slot = xspd_set_slot(set);
-	if (!slot)
-		return -ENOSPC;
 	err = promise(set, grace, part, pol, tuple, false);
 	if (err)
 		return err;
+	slot = xspd_set_slot(set);
+	if (!slot)
+		return -ENOSPC;
 	xspd_set_count(set, old->slot, &count);
 	xspd_set_count_start(set, slot, &count);
 	info_fill(&set->info[slot], pol);
