@@ -7,9 +7,8 @@
 #include "nl/socket.h"
 #include "util.h"
 
-#define BATCH_ROOM 2048
 /* As many refusals as the smallest usual receive buffer (208 KiB) can hold at 1.25 KiB each. */
-#define BATCH_MESSAGES 128
+#define BATCH_MESSAGES XSPD_BATCH_MESSAGES
 #define BATCH_BYTES    (BATCH_MESSAGES * 768)
 
 struct xspd_batch {
@@ -18,7 +17,7 @@ struct xspd_batch {
 	void *ctx;
 	unsigned int messages;
 	size_t used;
-	_Alignas(8) char buf[BATCH_BYTES + BATCH_ROOM];
+	_Alignas(8) char buf[BATCH_BYTES + XSPD_BATCH_ROOM];
 };
 
 int xspd_batch_new(struct xspd_batch **ret, struct xspd_nl *nl, xspd_batch_failed failed, void *ctx)
@@ -42,6 +41,10 @@ int xspd_batch_new(struct xspd_batch **ret, struct xspd_nl *nl, xspd_batch_faile
 
 void xspd_batch_free(struct xspd_batch *batch)
 {
+	if (!batch)
+		return;
+	/* requests for SAs carry keys */
+	explicit_bzero(batch->buf, sizeof(batch->buf));
 	free(batch);
 }
 

@@ -322,6 +322,7 @@ int xspd_nl_decode(const struct nlmsghdr *nlh, struct xspd_event *ret)
 	ret->nlmsg_type = nlh->nlmsg_type;
 	ret->seq = nlh->nlmsg_seq;
 	ret->multi = nlh->nlmsg_flags & NLM_F_MULTI;
+	ret->msg = nlh;
 
 	switch (nlh->nlmsg_type) {
 	case XFRM_MSG_NEWPOLICY:

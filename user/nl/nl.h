@@ -37,6 +37,7 @@ struct xspd_event {
 	uint32_t defaults_known;
 	struct xspd_pol pol;
 	struct xspd_spdinfo info;
+	const struct nlmsghdr *msg; /* the message itself; it dies with the callback */
 };
 
 /**
@@ -82,6 +83,8 @@ int xspd_nl_recv(struct xspd_nl *nl, unsigned int max, xspd_nl_cb cb, void *ctx)
  * dump sees POLICY and UNMODELLED events only; socket policies are left out.
  */
 int xspd_nl_dump(struct xspd_nl *nl, xspd_nl_cb cb, void *ctx); /* GETPOLICY dump, until DONE */
+/* GETSA dump: @cb sees kind NONE, with the SA in ->msg. Its keys stay in @nl until it is freed. */
+int xspd_nl_dump_states(struct xspd_nl *nl, xspd_nl_cb cb, void *ctx);
 int xspd_nl_spdinfo(struct xspd_nl *nl, struct xspd_spdinfo *ret);
 int xspd_nl_defaults(struct xspd_nl *nl, uint32_t *ret); /* GETDEFAULT; kernels without it: 0 */
 int xspd_nl_policy(struct xspd_nl *nl, uint32_t index, const struct xspd_pol *like,
@@ -106,12 +109,14 @@ struct nlmsghdr *xspd_nl_put_flush(void *buf, uint8_t type, uint16_t flags, uint
  * Requests packed into few sends, errors matched by sequence number. @failed is called for each
  * request that the kernel refused. One batch object serves any number of requests.
  */
+#define XSPD_BATCH_ROOM	    2048 /* of one request */
+#define XSPD_BATCH_MESSAGES 128	 /* at most between two sends */
 struct xspd_batch;
 typedef void (*xspd_batch_failed)(void *ctx, uint32_t seq, int error, const char *extack);
 int xspd_batch_new(struct xspd_batch **ret, struct xspd_nl *nl, xspd_batch_failed failed,
 		   void *ctx);
 void xspd_batch_free(struct xspd_batch *batch);
-/* Room for one message of up to 2 KiB; flushes first when there is none. NULL with errno on
+/* Room for one message of up to XSPD_BATCH_ROOM; flushes first when there is none. NULL with errno on
  * failure. */
 void *xspd_batch_room(struct xspd_batch *batch, uint32_t *ret_seq);
 void xspd_batch_commit(struct xspd_batch *batch, const struct nlmsghdr *nlh);

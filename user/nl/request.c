@@ -21,6 +21,7 @@ struct answer {
 	xspd_nl_cb cb;
 	void *ctx;
 	bool over;
+	uint16_t raw; /* messages of this type are passed on, though nothing is read out of them */
 };
 
 static int answer_take(void *ctx, const struct xspd_event *event)
@@ -35,7 +36,8 @@ static int answer_take(void *ctx, const struct xspd_event *event)
 	if (event->kind == XSPD_EVENT_DONE && event->error < 0)
 		return event->error;
 	answer->over = event->kind == answer->last;
-	if (event->kind == XSPD_EVENT_NONE || event->kind == XSPD_EVENT_DONE)
+	if (event->kind == XSPD_EVENT_DONE ||
+	    (event->kind == XSPD_EVENT_NONE && event->nlmsg_type != answer->raw))
 		return 0;
 	err = answer->cb(answer->ctx, event);
 	return err < 0 ? err : 0;
@@ -69,8 +71,17 @@ int xspd_nl_request_dump(struct xspd_nl *nl, uint32_t seq)
 
 int xspd_nl_dump(struct xspd_nl *nl, xspd_nl_cb cb, void *ctx)
 {
-	struct answer answer = {++nl->seq, XSPD_EVENT_DONE, cb, ctx, false};
+	struct answer answer = {++nl->seq, XSPD_EVENT_DONE, cb, ctx, false, 0};
 	int err = xspd_nl_request_dump(nl, answer.seq);
+
+	return err < 0 ? err : answer_wait(nl, &answer);
+}
+
+int xspd_nl_dump_states(struct xspd_nl *nl, xspd_nl_cb cb, void *ctx)
+{
+	struct answer answer = {++nl->seq, XSPD_EVENT_DONE, cb, ctx, false, XFRM_MSG_NEWSA};
+	char buf[NLMSG_HDRLEN] = {};
+	int err = request_send(nl, xspd_nl_header(buf, XFRM_MSG_GETSA, NLM_F_DUMP, answer.seq));
 
 	return err < 0 ? err : answer_wait(nl, &answer);
 }
@@ -84,7 +95,7 @@ static int event_copy(void *ctx, const struct xspd_event *event)
 static int request_one(struct xspd_nl *nl, const struct nlmsghdr *nlh, enum xspd_event_kind kind,
 		       struct xspd_event *ret)
 {
-	struct answer answer = {nlh->nlmsg_seq, kind, event_copy, ret, false};
+	struct answer answer = {nlh->nlmsg_seq, kind, event_copy, ret, false, 0};
 	int err = request_send(nl, nlh);
 
 	return err < 0 ? err : answer_wait(nl, &answer);

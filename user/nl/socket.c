@@ -115,7 +115,8 @@ static void message_read(const struct nlmsghdr *nlh, struct xspd_event *ret)
 	if (xspd_nl_decode(nlh, ret) < 0)
 		*ret = (struct xspd_event){.kind = XSPD_EVENT_UNMODELLED,
 					   .nlmsg_type = nlh->nlmsg_type,
-					   .seq = nlh->nlmsg_seq};
+					   .seq = nlh->nlmsg_seq,
+					   .msg = nlh};
 }
 
 static int datagram_walk(struct xspd_nl *nl, int len, xspd_nl_cb cb, void *ctx)
