@@ -364,13 +364,15 @@ int xspd_set_replace(struct xspd_set *set, struct xspd_grace *grace, struct xspd
 	    (!place.pred && !set->policy[old->slot].next)) {
 		set->policy[slot].next = set->policy[old->slot].next;
 		place_set(set, &place, (uint32_t)*place.entry, slot);
-		generation_add(set, 2);
 	} else {
-		multi_begin(set);
-		chain_remove(set, &place, old->slot);
+		/* while both are there, the better one alone counts: they match the same flows */
 		chain_insert(set, pol, &tuple->rec, slot);
-		multi_end(set);
+		generation_add(set, 2);
+		if (place_find(set, old, &tuple->rec, old->slot, &place))
+			return -ESTALE;
+		chain_remove(set, &place, old->slot);
 	}
+	generation_add(set, 2);
 	pol->slot = slot;
 	pol->tuple = old->tuple;
 	part->ties += pol->tie - old->tie;
