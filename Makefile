@@ -15,7 +15,7 @@ VERSION := 0.1.0
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
-PKGS := libbpf libmnl json-c
+PKGS := libbpf libmnl json-c zlib
 CFLAGS ?= -O2 -g
 XCFLAGS := -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers $(if $(CI),-Werror) \
 	-Iinclude -Iuser -I$(O) -DXSPD_VERSION='"$(VERSION)"' -D_GNU_SOURCE -MMD -MP -pthread
@@ -31,7 +31,8 @@ SRCS := $(wildcard user/*.c user/*/*.c user/*/*/*.c)
 OBJS := $(SRCS:%.c=$(O)/obj/%.o)
 LIB_OBJS := $(filter-out $(addprefix $(O)/obj/user/,main.o cli/% daemon/run.o),$(OBJS))
 # no I/O in them: built again with the sanitizers for the unit tests
-PURE := $(wildcard user/spd/*.c user/nl/*.c) user/reason.c $(wildcard user/plane/pure/*.c)
+PURE := $(wildcard user/spd/*.c user/nl/*.c) user/reason.c $(wildcard user/plane/pure/*.c) \
+	user/snapshot/format.c user/snapshot/state.c
 PURE_OBJS := $(PURE:%.c=$(O)/san/%.o)
 
 UNIT := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/*.c))
@@ -84,7 +85,7 @@ $(O)/san/%.o: %.c | $(O)/.deps
 $(O)/tests/unit/%: $(O)/san/tests/unit/%.o $(PURE_OBJS)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SANFLAGS) -o $@ $^ -lmnl -lcriterion
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ -lmnl -lz -lcriterion
 
 $(O)/tests/prog/%: $(O)/obj/tests/prog/%.o $(LIB_OBJS) $(TEST_LIB)
 	$(call say,LINK,$@)
@@ -100,7 +101,7 @@ $(O)/tests/fuzz/%: tests/fuzz/%.c $(PURE) | $(O)/.deps
 	$(call say,FUZZ,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) -O1 -g $(filter-out -MMD -MP,$(XCFLAGS)) -Ibpf -Ivmlinux -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=all -o $@ $< $(PURE) -lmnl
+		-fno-sanitize-recover=all -o $@ $< $(PURE) -lmnl -lz
 
 run = O=$(O) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run-checked
 

@@ -31,6 +31,8 @@ static const struct command commands[] = {
 	{"attach", attach_main, "DEV --xdp|--ingress|--egress... [--clsact]",
 	 "classify the packets of a device"},
 	{"detach", detach_main, "DEV [--xdp|--ingress|--egress...]", "stop that"},
+	{"snapshot", snapshot_main, "save|load FILE [--states] [--with-keys]",
+	 "policies and SAs into a file, and back"},
 	{"bench", bench_main, "lookup [--shape S]... [--policies N] [--no-kernel] | shapes",
 	 "build policies in a namespace of its own, and measure lookups over them"},
 	{"help", help_main, "[COMMAND]", "this text"},

@@ -22,6 +22,7 @@ int policy_main(int argc, char **argv);
 int lookup_main(int argc, char **argv);
 int attach_main(int argc, char **argv);
 int detach_main(int argc, char **argv);
+int snapshot_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 
 /* One line on stderr, "xspd: ..."; returns XSPD_FAILED, or XSPD_USAGE. */
