@@ -71,7 +71,7 @@ equal "... and all are listed" "$("$X" policy list --netns "$gw" --json | field 
 wait_for 5 bash -c "'$X' status --netns '$gw' | grep -q 'doubt *none'"
 equal "... and the last of them governs" "$(lookup "$gw" dir out src 10.1.0.1 dst 10.28.0.1 | cut -d' ' -f1)" plain
 equal "no doubt remains, nothing was lost or put right" \
-	"$("$X" status --netns "$gw" --json | field 'd["doubt"], d["lost"], d["repaired_added"], d["ties"]')" "([], 0, 0, 0)"
+	"$("$X" status --netns "$gw" --json | field 'd["doubt"], d["lost"], d["dumps"], d["ties"]')" "([], 0, 1, 0)"
 
 # --- idle ---
 ticks() { awk '{ print $14 + $15 }' "/proc/$daemon/stat"; }
