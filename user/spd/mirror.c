@@ -32,7 +32,8 @@ int xspd_spd_link(struct xspd_spd *spd, struct xspd_pol *pol)
 {
 	bool linked = true;
 
-	HASH_ADD(hh, spd->by_index, index, sizeof(pol->index), pol);
+	HASH_ADD_BYHASHVALUE(hh, spd->by_index, index, sizeof(pol->index),
+			     xspd_index_hash(pol->index), pol);
 	if (!linked)
 		return -ENOMEM;
 	account(spd, pol, 1);

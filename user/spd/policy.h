@@ -17,11 +17,11 @@ struct xspd_tmpl {
 	uint32_t reqid;
 	__be32 daddr[4]; /* tunnel end points; 0 in transport mode */
 	__be32 saddr[4];
-	uint16_t family; /* of the end points */
-	uint8_t proto;	 /* IPPROTO_ESP, _AH, _COMP */
-	uint8_t mode;	 /* XFRM_MODE_* */
-	uint8_t count;	 /* 0..XSPD_TMPL_MAX */
-	uint8_t required;/* of them not optional */
+	uint16_t family;  /* of the end points */
+	uint8_t proto;	  /* IPPROTO_ESP, _AH, _COMP */
+	uint8_t mode;	  /* XFRM_MODE_* */
+	uint8_t count;	  /* 0..XSPD_TMPL_MAX */
+	uint8_t required; /* of them not optional */
 	uint16_t pad;
 };
 
@@ -45,10 +45,10 @@ struct xspd_pol {
 	uint32_t mark_mask;
 	uint32_t if_id;
 	struct xspd_tmpl tmpl;
-	uint8_t dir;	/* enum xspd_dir */
-	uint8_t type;	/* enum xspd_type */
-	uint8_t action; /* enum xspd_action */
-	uint8_t flags;	/* XFRM_POLICY_LOCALOK, _ICMP */
+	uint8_t dir;	    /* enum xspd_dir */
+	uint8_t type;	    /* enum xspd_type */
+	uint8_t action;	    /* enum xspd_action */
+	uint8_t flags;	    /* XFRM_POLICY_LOCALOK, _ICMP */
 	uint8_t unmodelled; /* enum xspd_unmodelled bits */
 	bool tie;
 	uint16_t tuple; /* the plane's: mask class it is stored under */

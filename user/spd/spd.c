@@ -43,7 +43,8 @@ struct xspd_pol *xspd_spd_find(const struct xspd_spd *spd, uint32_t index)
 {
 	struct xspd_pol *pol;
 
-	HASH_FIND(hh, spd->by_index, &index, sizeof(index), pol);
+	HASH_FIND_BYHASHVALUE(hh, spd->by_index, &index, sizeof(index), xspd_index_hash(index),
+			      pol);
 	return pol;
 }
 

@@ -13,7 +13,8 @@ enum xspd_change_kind {
 	XSPD_CHANGE_ADD,      /* @pol is new */
 	XSPD_CHANGE_REPLACE,  /* @pol took the place of @old, same index and identity */
 	XSPD_CHANGE_REMOVE,   /* @old is out of the mirror */
-	XSPD_CHANGE_FLUSH,    /* every policy of @type is to go: the callback runs before they are freed */
+	XSPD_CHANGE_FLUSH,    /* every policy of @type is to go: the callback runs before they are
+				 freed */
 	XSPD_CHANGE_DEFAULTS, /* spd->defaults changed */
 	XSPD_CHANGE_RENUMBER, /* every pos changed: rebuild */
 };
@@ -40,8 +41,9 @@ struct xspd_spd_diff {
 };
 
 struct xspd_spd {
-	struct xspd_pol *by_index; /* uthash head: HASH_ITER(hh, spd->by_index, pol, tmp) */
-	uint32_t count[XSPD_DIR_MAX_]; /* per direction, all types and families: as GETSPDINFO counts */
+	struct xspd_pol *by_index;     /* uthash head: HASH_ITER(hh, spd->by_index, pol, tmp) */
+	uint32_t count[XSPD_DIR_MAX_]; /* per direction, all types and families: as GETSPDINFO
+					  counts */
 	uint32_t ties;		       /* policies with ->tie */
 	uint32_t unmodelled;	       /* policies with ->unmodelled */
 	uint32_t next_pos;	       /* of the next new or updated policy */
@@ -77,7 +79,8 @@ void xspd_spd_free(struct xspd_spd *spd);
  * Return: 0, -ENOMEM, or the listener's negative return (the mirror has changed all the same).
  */
 int xspd_spd_upsert(struct xspd_spd *spd, const struct xspd_pol *pol); /* NEWPOLICY, UPDPOLICY */
-int xspd_spd_remove(struct xspd_spd *spd, uint32_t index);	      /* DELPOLICY, hard POLEXPIRE; unknown index: 0 */
+int xspd_spd_remove(struct xspd_spd *spd,
+		    uint32_t index); /* DELPOLICY, hard POLEXPIRE; unknown index: 0 */
 int xspd_spd_flush(struct xspd_spd *spd, uint8_t type);
 int xspd_spd_set_defaults(struct xspd_spd *spd, uint32_t defaults);
 /* MIGRATE changed templates in place: same pos and tie, no reordering. Unknown index: 0. */
@@ -129,8 +132,8 @@ enum xspd_miss {
  * ask other partitions than flow->dir.  Fields in flow->unknown never fail; for them
  * *@ret_unknown gets the enum xspd_unknown bits on which the match hangs (0: certain).
  */
-enum xspd_miss xspd_pol_match(const struct xspd_pol *pol, const struct xspd_flow *flow,
-			      uint8_t dir, uint8_t type, uint32_t *ret_unknown);
+enum xspd_miss xspd_pol_match(const struct xspd_pol *pol, const struct xspd_flow *flow, uint8_t dir,
+			      uint8_t type, uint32_t *ret_unknown);
 
 /* "mark", "dst", ... as ip xfrm policy calls the field. */
 const char *xspd_miss_name(enum xspd_miss miss);
@@ -152,7 +155,8 @@ struct xspd_ref {
 void xspd_spd_lookup(const struct xspd_spd *spd, const struct xspd_flow *flow,
 		     struct xspd_ref *ret);
 
-/* Every policy of the asked partitions that matches, best first; sub before main. Caller frees *ret. */
+/* Every policy of the asked partitions that matches, best first; sub before main. Caller frees
+ * *ret. */
 int xspd_spd_matches(const struct xspd_spd *spd, const struct xspd_flow *flow,
 		     const struct xspd_pol ***ret, size_t *ret_count);
 
