@@ -46,14 +46,15 @@ send() {
 		    except ConnectionRefusedError: s.sendto(bytes(100), (host, port))
 	END
 }
-# listen ADDRESS PORT: count what arrives at the server until a second is quiet
+# listen ADDRESS PORT SECONDS: count what arrives at the server until it is quiet; the first may take
+# that long
 listen() {
 	rm -f "$T/got"
-	in_ns "$server" python3 - "$1" "$2" >"$T/got" <<-'END' &
+	in_ns "$server" python3 - "$@" >"$T/got" <<-'END' &
 		import socket, sys
 		host, port = sys.argv[1], int(sys.argv[2])
 		s = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
-		s.bind((host, port)); s.settimeout(2); n = 0
+		s.bind((host, port)); s.settimeout(float(sys.argv[3])); n = 0
 		try:
 		    while True: s.recv(2000); n += 1; s.settimeout(1)
 		except TimeoutError: print(n)
@@ -62,7 +63,7 @@ listen() {
 	wait_for 5 bash -c "nsenter --net=/run/netns/$server ss -Hlun sport = $2 | grep -q ."
 }
 heard() {
-	wait_for 10 test -s "$T/got"
+	wait_for 20 test -s "$T/got"
 	cat "$T/got"
 }
 # counts INDEX...: "packets/bytes" of each
@@ -78,16 +79,16 @@ print(" ".join("%d/%d" % (by[int(i)]["packets"], by[int(i)]["bytes"]) for i in s
 in_ns "$client" ping -c 1 -W 2 10.2.0.2 >/dev/null
 in_ns "$client" ping -c 1 -W 2 fd02::2 >/dev/null
 check "attach where the client's packets arrive" "$X" attach c0 --ingress --netns "$gw"
-listen 10.2.0.2 1000
+listen 10.2.0.2 1000 10
 send "$client" 10.2.0.2 1000 20
 equal "the server gets them" "$(heard)" 20
 equal "forwarded: fwd and out count each, 128 bytes; another of worse priority none" \
 	"$(counts 10 9 42)" "20/2560 20/2560 0/0"
-listen 10.2.0.2 2000
+listen 10.2.0.2 2000 2
 send "$client" 10.2.0.2 2000 5
 equal "a block policy: the kernel drops them" "$(heard)" 0
 equal "... and it counts them" "$(counts 18)" "5/640"
-listen fd02::2 1000
+listen fd02::2 1000 10
 send "$client" fd02::2 1000 11
 equal "IPv6: the server gets them" "$(heard)" 11
 equal "IPv6 forwarded" "$(counts 26 25)" "11/1628 11/1628"

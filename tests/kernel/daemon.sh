@@ -55,9 +55,9 @@ pol setdefault out block 2>/dev/null &&
 	settles "the default is mirrored" "block 0" $to80
 pol setdefault out accept 2>/dev/null &&
 	settles "... back and forth" "plain 0" $to80
-ip -n "$gw" xfrm policy add $net dir out priority 5 index 33 limit time-hard 2
+ip -n "$gw" xfrm policy add $net dir out priority 5 index 33 limit time-hard 4
 settles "a policy with a timer governs" "plain 33" $to80
-wait_for 5 test_lookup "plain 0" $to80
+wait_for 10 test_lookup "plain 0" $to80
 equal "a policy whose time is over is gone" "$(lookup "$gw" $to80)" "plain 0"
 
 # --- growth: 16 slots were asked for ---
