@@ -100,6 +100,7 @@ static int policies_add(struct xspd_plane *plane, struct xspd_set *set, struct x
 static bool tries_want(const struct xspd_set *set, struct xspd_partition *part)
 {
 	part->expected = part->count * 2;
+	part->built = part->policies;
 	part->prune = part->count > set->prune_at;
 	return part->prune;
 }
@@ -269,7 +270,11 @@ static int change_publish(struct xspd_plane *plane, struct xspd_spd *spd,
 	}
 }
 
-/* Many more mask classes than when the set was built: plan anew, or ask the tries from now on. */
+/*
+ * Many more mask classes than when the set was built: plan anew, or ask the tries from now on.
+ * Not before there are twice the policies: a new set takes its time, and nothing is answered
+ * meanwhile.
+ */
 static bool build_wanted(struct xspd_set *set, const struct xspd_change *change)
 {
 	const struct xspd_partition *part;
@@ -278,7 +283,7 @@ static bool build_wanted(struct xspd_set *set, const struct xspd_change *change)
 	if (change->kind != XSPD_CHANGE_ADD)
 		return false;
 	part = xspd_partition_get(set, change->pol, false, &err);
-	if (!part || part->count <= part->expected)
+	if (!part || part->count <= part->expected || part->policies < 2 * part->built)
 		return false;
 	return part->count > 2 * set->prune_at || part->count > 2 * set->coarsen_at;
 }

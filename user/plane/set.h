@@ -39,6 +39,7 @@ struct xspd_partition {
 	bool hidden; /* being flushed: nothing is published any more */
 	uint16_t count, room;
 	uint32_t expected;	       /* tuples up to which no new build is worth it */
+	uint32_t built;		       /* policies when the set was built */
 	struct xspd_part_tuple *tuple; /* in no order; published sorted */
 	uint64_t ids[XSPD_TUPLES / 64];
 	struct xspd_prefixes *dst, *src;
