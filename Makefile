@@ -2,6 +2,7 @@
 # make            build $(O)/xspd            make check         unit and prog tests
 # make test       every test                 make check-kernel  against the running kernel's SPD
 # make demo       the main job, end to end   make bench         the numbers of the README
+# make check-vm   in VMs, on older kernels
 # Knobs: V=1 (show commands)  O=dir (build there)  SAN=1 (ASan and UBSan)  DESTDIR= PREFIX= (install)
 
 O ?= build
@@ -43,8 +44,11 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*
 TEST_LIB := $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/lib/*.c))
 # tests/kernel/lib, tests/lib: helpers shared by the tests that need the kernel
 FUZZ_SECONDS ?= 20
+# Debian kernels to boot, and what to run in each (tests/vm/README.md)
+VM_KERNELS ?= 6.1 6.12
+VM_JOBS ?= load esp kernel
 
-.PHONY: all deps check check-unit check-prog check-fuzz check-kernel test bench demo install clean
+.PHONY: all deps check check-unit check-prog check-fuzz check-kernel check-vm test bench demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -122,6 +126,9 @@ check-kernel: all $(KERNEL)
 
 test: all $(UNIT) $(PROG) $(FUZZ) $(KERNEL)
 	$(Q)$(run) $(UNIT) $(PROG) $(FUZZ) $(KERNEL) $(KERNEL_SH)
+
+check-vm: all $(PROG) $(KERNEL)
+	$(Q)$(run) $(foreach k,$(VM_KERNELS),$(VM_JOBS:%=tests/vm/jobs/%@$(k)))
 
 bench: all
 	$(Q)O=$(O) tests/bench/run
