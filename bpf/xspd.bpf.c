@@ -96,7 +96,7 @@ int xspd_query(struct __sk_buff *ctx)
 	if ((void *)(query + 1) > (void *)(long)ctx->data_end)
 		return TC_ACT_SHOT;
 	__builtin_memcpy(&flow, &query->flow, sizeof(flow));
-	xspd_classify(&flow, &answer);
+	xspd_classify(&flow, &answer, 0);
 	info = bpf_map_lookup_elem(&xspd_info, &answer.slot);
 	if (info)
 		answer.index = info->index;
@@ -124,7 +124,7 @@ int xspd_bench(struct __sk_buff *ctx)
 	const struct xspd_flow *flow = xspd_ask_flow(&answer);
 
 	if (flow && answer)
-		xspd_classify(flow, answer);
+		xspd_classify(flow, answer, 1);
 	return TC_ACT_OK;
 }
 

@@ -8,6 +8,7 @@
 #ifndef XSPD_BPF_CLASSIFY_H
 #define XSPD_BPF_CLASSIFY_H
 
+#include "cache.h"
 #include "maps.h"
 #include "match.h"
 #include "xspd/hash.h"
@@ -99,31 +100,21 @@ static __always_inline void xspd_prune(const struct xspd_flow *flow, struct xspd
 {
 	__u32 bits = flow->family == XSPD_INET ? 64 : 160;
 	struct xspd_trie_key key = {.prefixlen = bits, .part = __builtin_bswap32(best->part)};
-	const struct xspd_trie_val *val;
+	const struct xspd_trie_val *dst, *src;
 
 	__builtin_memcpy(key.addr, flow->daddr, sizeof(key.addr));
-	val = bpf_map_lookup_elem(&xspd_dst, &key);
-	if (val)
-		best->dst = *val;
-	else
-		__builtin_memset(&best->dst, 0, sizeof(best->dst));
+	dst = bpf_map_lookup_elem(&xspd_dst, &key);
 	__builtin_memcpy(key.addr, flow->saddr, sizeof(key.addr));
-	val = bpf_map_lookup_elem(&xspd_src, &key);
-	if (val)
-		best->src = *val;
-	else
-		__builtin_memset(&best->src, 0, sizeof(best->src));
+	src = bpf_map_lookup_elem(&xspd_src, &key);
+	for (int i = 0; i < XSPD_TUPLES / 64; i++)
+		best->tuples.tuples[i] = dst && src ? dst->tuples[i] & src->tuples[i] : 0;
 }
 
-static __always_inline int xspd_pruned(const struct xspd_best *best, const struct xspd_tuple *tuple,
-				       __u32 host)
+static __always_inline int xspd_pruned(const struct xspd_best *best, const struct xspd_tuple *tuple)
 {
 	__u32 word = (tuple->id >> 6) & (XSPD_TUPLES / 64 - 1);
-	__u64 bit = 1ull << (tuple->id & 63);
 
-	/* host-length prefixes are not in the tries */
-	return (tuple->dlen != host && !(best->dst.tuples[word] & bit)) ||
-	       (tuple->slen != host && !(best->src.tuples[word] & bit));
+	return !(best->tuples.tuples[word] >> (tuple->id & 63) & 1);
 }
 
 /* One bucket: seven tags, and the overflow entry that fits every key. */
@@ -175,7 +166,7 @@ __noinline int xspd_visit(const struct xspd_flow *flow, struct xspd_best *best,
 					   : tuple->best > best->key)
 			return 1;
 	}
-	if (flags & XSPD_PART_PRUNE && xspd_pruned(best, tuple, key->v6 ? 128 : 32))
+	if (flags & XSPD_PART_PRUNE && xspd_pruned(best, tuple))
 		return 0;
 	hang = xspd_tuple_hang(tuple, flow->unknown);
 	if (hang) {
@@ -321,7 +312,7 @@ __noinline int xspd_lookup(const struct xspd_flow *flow, struct xspd_answer *ans
  * looked for: each single change is visible in one store, but a walk that lasts over
  * two of them could miss a policy added by the first in favour of one removed by the second.
  */
-__noinline int xspd_classify(const struct xspd_flow *flow, struct xspd_answer *answer)
+__noinline int xspd_classify(const struct xspd_flow *flow, struct xspd_answer *answer, __u32 cached)
 {
 	const struct xspd_conf *conf;
 	enum xspd_reason reason = XSPD_R_BUSY;
@@ -352,14 +343,21 @@ __noinline int xspd_classify(const struct xspd_flow *flow, struct xspd_answer *a
 		generation = XSPD_READ(conf->generation);
 		if (generation & 1)
 			continue;
+		if (cached && !i && xspd_cache_find(flow, generation, answer)) {
+			reason = answer->reason;
+			goto out;
+		}
 		reason = xspd_lookup(flow, answer, XSPD_READ(conf->defaults));
 		barrier();
-		if (XSPD_READ(conf->generation) == generation)
+		if (XSPD_READ(conf->generation) == generation) {
+			if (cached && xspd_cache_wants())
+				xspd_cache_put(flow, generation, answer, reason);
 			break;
+		}
 		reason = XSPD_R_BUSY;
 	}
-	answer->generation_lo = generation;
 out:
+	answer->generation_lo = generation;
 	answer->reason = reason;
 	answer->verdict = xspd_reason_verdict(reason);
 	if (answer->verdict == XSPD_DEFER) {

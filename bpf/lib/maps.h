@@ -113,6 +113,27 @@ struct {
 	__type(value, struct xspd_stat);
 } xspd_stat SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct xspd_cache4);
+} xspd_cache SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct xspd_cache6);
+} xspd_cache6 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct xspd_cache_cpu);
+} xspd_cache_cpu SEC(".maps");
+
 /* Batched asking (bench and tests): created with one element unless wanted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -131,6 +152,7 @@ struct {
 } xspd_answers SEC(".maps");
 
 /* Set before loading. */
+const volatile __u32 xspd_cache_size; /* entries a CPU, a power of two; 0: no cache */
 const volatile __u32 xspd_buckets = 1;
 const volatile bool
 	xspd_dissector; /* Linux 6.7 or later: XFRM decodes through the flow dissector */

@@ -29,8 +29,7 @@ struct xspd_best {
 	__u32 part;
 	__u32 probes;
 	__u32 pad;
-	struct xspd_trie_val dst; /* pruning: tuples that can match */
-	struct xspd_trie_val src;
+	struct xspd_trie_val tuples; /* pruning: those that can match */
 };
 
 static inline __attribute__((always_inline)) void xspd_best_init(struct xspd_best *best)

@@ -138,7 +138,7 @@ static __noinline int xspd_observe(struct xspd_packet *pkt, __u32 dir)
 	struct xspd_answer answer = {};
 
 	pkt->flow.dir = dir;
-	xspd_classify(&pkt->flow, &answer);
+	xspd_classify(&pkt->flow, &answer, 1);
 	/* an error that no policy takes is judged by the packet it quotes */
 	if (pkt->icmp_error && dir != XSPD_IN &&
 	    (answer.reason == XSPD_R_NO_POLICY || answer.reason == XSPD_R_DEFAULT_BLOCK ||

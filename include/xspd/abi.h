@@ -335,6 +335,53 @@ struct xspd_count {
 };
 _Static_assert(sizeof(struct xspd_count) == 24, "map ABI");
 
+/*
+ * xspd_cache, xspd_cache6: per CPU (its entries stand in one run) and flow: everything
+ * the answer hung on, and the answer.  Valid only in its generation.
+ */
+struct xspd_cached {
+	__u32 slot;
+	__u32 slot2;
+	enum xspd_reason reason;
+	__u8 pad;
+	__u16 tuples;
+};
+_Static_assert(sizeof(struct xspd_cached) == 12, "map ABI");
+
+struct xspd_cache4 {
+	__u64 generation; /* odd: being written */
+	__u64 addr;	  /* saddr:daddr */
+	__u64 ports_mark; /* sport:dport, mark */
+	__u64 oif_ifid;
+	__u64 rest; /* proto, dir, family, unknown */
+	struct xspd_cached answer;
+	__u32 pad[3];
+};
+_Static_assert(sizeof(struct xspd_cache4) == 64, "map ABI");
+
+struct xspd_cache6 {
+	__u64 generation;
+	__u64 daddr[2];
+	__u64 saddr[2];
+	__u64 ports_mark;
+	__u64 oif_ifid;
+	__u64 rest;
+	struct xspd_cached answer;
+	__u32 pad[13];
+};
+_Static_assert(sizeof(struct xspd_cache6) == 128, "map ABI");
+
+/* xspd_cache_cpu: how the cache fares, per CPU. */
+struct xspd_cache_cpu {
+	__u64 hits;
+	__u64 misses;
+	__u32 window_hits; /* of the present window */
+	__u32 window;	   /* lookups left in it */
+	__u32 sparing;	   /* few hit: only some misses are stored */
+	__u32 skip;
+};
+_Static_assert(sizeof(struct xspd_cache_cpu) == 32, "map ABI");
+
 /* xspd_stat: per CPU, indexed by hook * XSPD_R_MAX_ + reason. */
 enum xspd_hook {
 	XSPD_HOOK_XDP = 0,

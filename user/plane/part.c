@@ -317,8 +317,9 @@ static int widen_side(struct xspd_set *set, struct xspd_partition *part,
 	size_t before;
 	int err;
 
+	/* whole addresses are not prefixes: what may match any of them stands at the root */
 	if (len == (v6 ? 128 : 32))
-		return 0;
+		len = 0;
 	if (!*side) {
 		*side = xspd_prefixes_new();
 		if (!*side)

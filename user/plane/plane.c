@@ -26,6 +26,7 @@ int xspd_plane_set(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids,
 		.buckets = capacity / 2 + 1,
 		.lists = lists > 1u << 30 ? 1u << 30 : (uint32_t)lists,
 		.parts = parts > 1u << 28 ? 1u << 28 : (uint32_t)parts,
+		.cache = plane->opts.cache,
 		.bench = plane->opts.bench,
 	};
 	struct xspd_set *set;

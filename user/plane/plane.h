@@ -17,6 +17,7 @@ struct xspd_plane_opts {
 	bool bench; /* load xspd_bench and xspd_null too (batched queries through xspd_ask) */
 	uint32_t prune_at;   /* tuples above which the tries are asked; 0: default */
 	uint32_t coarsen_at; /* tuples above which classes are merged; 0: default */
+	uint32_t cache;	     /* flow cache entries a CPU, a power of two; 0: no cache */
 };
 
 /**
@@ -59,6 +60,8 @@ int xspd_plane_query(struct xspd_plane *plane, const struct xspd_flow *flow,
  * by one BPF_PROG_TEST_RUN with repeat; @ns_per_run gets the kernel's own average per run.
  * @count at most XSPD_ASK_MAX.
  */
+#define XSPD_CACHE_DEFAULT 2048 /* measured: larger ones fall out of the L2, and misses get dear */
+
 #define XSPD_ASK_MAX 65536
 int xspd_plane_ask(struct xspd_plane *plane, const struct xspd_flow *flows, uint32_t count,
 		   struct xspd_answer *ret, double *ret_ns);

@@ -63,6 +63,13 @@ static void set_sizes(struct xspd_bpf *skel, const struct xspd_sizes *sizes)
 		bpf_map__set_max_entries(skel->maps.xspd_flows, XSPD_ASK_MAX);
 		bpf_map__set_max_entries(skel->maps.xspd_answers, XSPD_ASK_MAX);
 	}
+	if (sizes->cache) {
+		uint32_t entries = sizes->cache * (uint32_t)libbpf_num_possible_cpus();
+
+		bpf_map__set_max_entries(skel->maps.xspd_cache, entries);
+		bpf_map__set_max_entries(skel->maps.xspd_cache6, entries);
+	}
+	skel->rodata->xspd_cache_size = sizes->cache;
 	skel->rodata->xspd_buckets = sizes->buckets;
 	skel->rodata->xspd_dissector = kernel_since(6, 7);
 }
@@ -129,6 +136,7 @@ int xspd_set_new(struct xspd_set **ret, const struct xspd_sizes *sizes, const in
 	set->fresh_list = 1;
 	set->fresh_part = XSPD_PARTS_FIXED;
 	set->conf->abi = XSPD_ABI_VERSION;
+	set->conf->generation = 2; /* no cache entry is of generation 0 */
 	set->conf->cpus = set->cpus;
 	set->conf->slots = sizes->slots;
 	set->conf->buckets = sizes->buckets;

@@ -19,6 +19,7 @@
 
 struct xspd_sizes {
 	uint32_t slots, buckets, lists, parts;
+	uint32_t cache; /* flow cache entries a CPU */
 	bool bench;
 };
 

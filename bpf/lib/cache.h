@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The exact-flow cache: per CPU, direct-mapped, one line an IPv4 flow and two
+ * an IPv6 flow.  An entry is everything the answer depended on, and counts only
+ * while the generation it was looked up in lasts.
+ *
+ * History (the flow cache, the per-CPU bundle) says that a cache lives by its
+ * misses: it is small enough for the L2, and while nothing hits, only every
+ * eighth miss is stored, so that a flood of new flows costs a look, not a store.
+ *
+ * Programs that share a CPU's entries all run with softirqs off: none is
+ * interrupted by another half way through a store.
+ */
+#ifndef XSPD_BPF_CACHE_H
+#define XSPD_BPF_CACHE_H
+
+#include "maps.h"
+#include "xspd/hash.h"
+
+#define XSPD_CACHE_WINDOW 256 /* lookups after which the hit rate is judged */
+#define XSPD_CACHE_STRIDE 8   /* while few hit: one store out of so many misses */
+
+/* The words of a flow that answers hang on, beside the addresses. */
+static __always_inline __u64 xspd_cache_ports_mark(const struct xspd_flow *flow)
+{
+	return (__u64)flow->mark << 32 | *(const __u32 *)&flow->dport;
+}
+
+static __always_inline __u64 xspd_cache_oif_ifid(const struct xspd_flow *flow)
+{
+	return (__u64)flow->if_id << 32 | flow->oif;
+}
+
+static __always_inline __u64 xspd_cache_rest(const struct xspd_flow *flow)
+{
+	return (__u64)flow->unknown << 32 | flow->family << 16 | flow->dir << 8 | flow->proto;
+}
+
+static __always_inline __u32 xspd_cache_nr(__u64 addr, const struct xspd_flow *flow)
+{
+	__u64 hash = addr * XSPD_HASH_K1 ^ xspd_cache_ports_mark(flow) * XSPD_HASH_K2;
+
+	hash ^= (xspd_cache_oif_ifid(flow) ^ xspd_cache_rest(flow) << 20) * XSPD_HASH_K3;
+	hash ^= hash >> 32;
+	return bpf_get_smp_processor_id() * xspd_cache_size +
+	       ((__u32)(hash * XSPD_HASH_K1 >> 32) & (xspd_cache_size - 1));
+}
+
+static __always_inline struct xspd_cache4 *xspd_cache4_at(const struct xspd_flow *flow)
+{
+	__u32 nr = xspd_cache_nr((__u64)flow->saddr[0] << 32 | flow->daddr[0], flow);
+
+	return bpf_map_lookup_elem(&xspd_cache, &nr);
+}
+
+static __always_inline struct xspd_cache6 *xspd_cache6_at(const struct xspd_flow *flow)
+{
+	const __u64 *d = (const void *)flow->daddr, *s = (const void *)flow->saddr;
+	__u32 nr = xspd_cache_nr(xspd_mix(xspd_mix(d[0] ^ s[0] * XSPD_HASH_K2, d[1]), s[1]), flow);
+
+	return bpf_map_lookup_elem(&xspd_cache6, &nr);
+}
+
+static __always_inline bool xspd_cache4_is(const struct xspd_cache4 *entry, const struct xspd_flow *flow,
+					   __u64 generation)
+{
+	return !((entry->generation ^ generation) |
+		 (entry->addr ^ ((__u64)flow->saddr[0] << 32 | flow->daddr[0])) |
+		 (entry->ports_mark ^ xspd_cache_ports_mark(flow)) |
+		 (entry->oif_ifid ^ xspd_cache_oif_ifid(flow)) | (entry->rest ^ xspd_cache_rest(flow)));
+}
+
+static __always_inline bool xspd_cache6_is(const struct xspd_cache6 *entry, const struct xspd_flow *flow,
+					   __u64 generation)
+{
+	const __u64 *d = (const void *)flow->daddr, *s = (const void *)flow->saddr;
+
+	return !((entry->generation ^ generation) | (entry->daddr[0] ^ d[0]) | (entry->daddr[1] ^ d[1]) |
+		 (entry->saddr[0] ^ s[0]) | (entry->saddr[1] ^ s[1]) |
+		 (entry->ports_mark ^ xspd_cache_ports_mark(flow)) |
+		 (entry->oif_ifid ^ xspd_cache_oif_ifid(flow)) | (entry->rest ^ xspd_cache_rest(flow)));
+}
+
+static __always_inline void xspd_cached_get(const struct xspd_cached *cached, struct xspd_answer *answer)
+{
+	answer->slot = cached->slot;
+	answer->slot2 = cached->slot2;
+	answer->reason = cached->reason;
+	answer->tuples = 0;
+}
+
+static __always_inline void xspd_cached_set(struct xspd_cached *cached, const struct xspd_answer *answer,
+					    enum xspd_reason reason)
+{
+	cached->slot = answer->slot;
+	cached->slot2 = answer->slot2;
+	cached->reason = reason;
+	cached->tuples = answer->tuples;
+}
+
+/* One more lookup: judge the rate at the end of each window. */
+static __always_inline void xspd_cache_note(struct xspd_cache_cpu *cpu, bool hit)
+{
+	if (hit) {
+		cpu->hits++;
+		cpu->window_hits++;
+	} else {
+		cpu->misses++;
+	}
+	if (cpu->window--)
+		return;
+	cpu->sparing = cpu->window_hits < XSPD_CACHE_WINDOW / 8;
+	cpu->window_hits = 0;
+	cpu->window = XSPD_CACHE_WINDOW;
+}
+
+/* The answer of this generation, if it is remembered. */
+static __always_inline bool xspd_cache_find(const struct xspd_flow *flow, __u64 generation,
+					    struct xspd_answer *answer)
+{
+	struct xspd_cache_cpu *cpu;
+	__u32 zero = 0;
+	bool hit = false;
+
+	if (!xspd_cache_size)
+		return false;
+	cpu = bpf_map_lookup_elem(&xspd_cache_cpu, &zero);
+	if (!cpu)
+		return false;
+	if (flow->family == XSPD_INET) {
+		const struct xspd_cache4 *entry = xspd_cache4_at(flow);
+
+		hit = entry && xspd_cache4_is(entry, flow, generation);
+		if (hit)
+			xspd_cached_get(&entry->answer, answer);
+	} else {
+		const struct xspd_cache6 *entry = xspd_cache6_at(flow);
+
+		hit = entry && xspd_cache6_is(entry, flow, generation);
+		if (hit)
+			xspd_cached_get(&entry->answer, answer);
+	}
+	xspd_cache_note(cpu, hit);
+	return hit;
+}
+
+/* Is this miss one to remember? */
+static __always_inline bool xspd_cache_wants(void)
+{
+	struct xspd_cache_cpu *cpu;
+	__u32 zero = 0;
+
+	if (!xspd_cache_size)
+		return false;
+	cpu = bpf_map_lookup_elem(&xspd_cache_cpu, &zero);
+	if (!cpu)
+		return false;
+	return !cpu->sparing || !(cpu->skip++ % XSPD_CACHE_STRIDE);
+}
+
+static __always_inline void xspd_cache_put(const struct xspd_flow *flow, __u64 generation,
+					   const struct xspd_answer *answer, enum xspd_reason reason)
+{
+	if (flow->family == XSPD_INET) {
+		struct xspd_cache4 *entry = xspd_cache4_at(flow);
+
+		if (!entry)
+			return;
+		entry->addr = (__u64)flow->saddr[0] << 32 | flow->daddr[0];
+		entry->ports_mark = xspd_cache_ports_mark(flow);
+		entry->oif_ifid = xspd_cache_oif_ifid(flow);
+		entry->rest = xspd_cache_rest(flow);
+		xspd_cached_set(&entry->answer, answer, reason);
+		entry->generation = generation;
+	} else {
+		const __u64 *d = (const void *)flow->daddr, *s = (const void *)flow->saddr;
+		struct xspd_cache6 *entry = xspd_cache6_at(flow);
+
+		if (!entry)
+			return;
+		entry->daddr[0] = d[0];
+		entry->daddr[1] = d[1];
+		entry->saddr[0] = s[0];
+		entry->saddr[1] = s[1];
+		entry->ports_mark = xspd_cache_ports_mark(flow);
+		entry->oif_ifid = xspd_cache_oif_ifid(flow);
+		entry->rest = xspd_cache_rest(flow);
+		xspd_cached_set(&entry->answer, answer, reason);
+		entry->generation = generation;
+	}
+}
+
+#endif
