@@ -4,8 +4,8 @@
 #include <bpf/bpf_helpers.h>
 
 #include "lib/maps.h"
+#include "lib/act.h"
 #include "lib/classify.h"
-#include "lib/verdict.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -38,49 +38,74 @@ int xspd_xdp(struct xdp_md *ctx)
 SEC("tc")
 int xspd_do_in(struct __sk_buff *ctx)
 {
-	struct xspd_packet pkt = {.hook = XSPD_HOOK_INGRESS};
-	enum xspd_reason reason = xspd_packet_skb(ctx, &pkt);
+	struct xspd_packet *pkt = xspd_packet_new(ctx->ifindex, XSPD_HOOK_INGRESS);
+	struct bpf_xfrm_state state;
+	enum xspd_reason reason;
 
+	if (!pkt)
+		return TC_ACT_UNSPEC;
+	reason = xspd_packet_skb(ctx, pkt);
 	if (!reason && ctx->pkt_type == PACKET_OTHERHOST)
 		reason = XSPD_R_NO_ROUTE;
-	if (reason)
-		xspd_count_reason(XSPD_HOOK_INGRESS, reason, pkt.bytes);
-	else
-		xspd_receive(ctx, &pkt);
+	if (reason) {
+		xspd_count_reason(XSPD_HOOK_INGRESS, reason, pkt->bytes);
+		return TC_ACT_UNSPEC;
+	}
+	if (pkt->mode & XSPD_MODE_ENFORCE)
+		pkt->secpath = !bpf_skb_get_xfrm_state(ctx, 0, &state, sizeof(state), 0);
+	if (xspd_receive(ctx, pkt) == XSPD_FATE_DROP)
+		return TC_ACT_SHOT;
+	xspd_mark_skb(ctx, pkt);
 	return TC_ACT_UNSPEC;
 }
 
 SEC("tc")
 int xspd_do_out(struct __sk_buff *ctx)
 {
-	struct xspd_packet pkt = {.hook = XSPD_HOOK_EGRESS};
-	enum xspd_reason reason = xspd_packet_skb(ctx, &pkt);
+	struct xspd_packet *pkt = xspd_packet_new(ctx->ifindex, XSPD_HOOK_EGRESS);
+	enum xspd_reason reason;
 
+	if (!pkt)
+		return TC_ACT_UNSPEC;
+	reason = xspd_packet_skb(ctx, pkt);
 	/* perhaps what a policy has made of another packet: never looked up itself */
-	if (!reason && xspd_is_ipsec(&pkt.flow))
+	if (!reason && xspd_is_ipsec(&pkt->flow))
 		reason = XSPD_R_ESP;
 	if (reason) {
-		xspd_count_reason(XSPD_HOOK_EGRESS, reason, pkt.bytes);
+		xspd_count_reason(XSPD_HOOK_EGRESS, reason, pkt->bytes);
 		return TC_ACT_UNSPEC;
 	}
 	/* IPv6 sockets that are not bound are looked up without a device */
-	if (pkt.flow.family == XSPD_INET6 && !ctx->ingress_ifindex)
-		pkt.flow.unknown |= XSPD_UNKNOWN_OIF;
-	pkt.flow.oif = ctx->ifindex;
-	xspd_observe(&pkt, XSPD_OUT);
+	if (pkt->flow.family == XSPD_INET6 && !ctx->ingress_ifindex)
+		pkt->flow.unknown |= XSPD_UNKNOWN_OIF;
+	pkt->flow.oif = ctx->ifindex;
+	xspd_observe(pkt, XSPD_OUT);
+	xspd_mark_skb(ctx, pkt);
 	return TC_ACT_UNSPEC;
 }
 
 SEC("xdp")
 int xspd_do_xdp(struct xdp_md *ctx)
 {
-	struct xspd_packet pkt = {.hook = XSPD_HOOK_XDP};
-	enum xspd_reason reason = xspd_packet_xdp(ctx, &pkt);
+	struct xspd_packet *pkt = xspd_packet_new(ctx->ingress_ifindex, XSPD_HOOK_XDP);
+	enum xspd_reason reason;
+	enum xspd_fate fate;
 
-	if (reason)
-		xspd_count_reason(XSPD_HOOK_XDP, reason, pkt.bytes);
-	else
-		xspd_receive(ctx, &pkt);
+	if (!pkt)
+		return XDP_PASS;
+	reason = xspd_packet_xdp(ctx, pkt);
+	if (reason) {
+		xspd_count_reason(XSPD_HOOK_XDP, reason, pkt->bytes);
+		return XDP_PASS;
+	}
+	fate = xspd_receive(ctx, pkt);
+	if (fate == XSPD_FATE_DROP)
+		return XDP_DROP;
+	if (!(pkt->mode & XSPD_MODE_BYPASS))
+		return XDP_PASS;
+	if (fate == XSPD_FATE_PLAIN)
+		return xspd_bypass(ctx, pkt);
+	xspd_count_act(XSPD_HOOK_XDP, XSPD_A_UP_VERDICT, pkt->bytes);
 	return XDP_PASS;
 }
 

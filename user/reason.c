@@ -31,6 +31,29 @@ static const char *const reasons[XSPD_R_MAX_] = {
 	[XSPD_R_ICMP_ERROR] = "icmp-error",
 };
 
+static const char *const acts[XSPD_A_MAX_] = {
+	[XSPD_A_NONE] = "none",
+	[XSPD_A_MARKED] = "marked",
+	[XSPD_A_DROP_BLOCK] = "drop-block",
+	[XSPD_A_DROP_DEFAULT] = "drop-default",
+	[XSPD_A_DROP_PLAIN] = "drop-plaintext",
+	[XSPD_A_FORWARDED] = "forwarded",
+	[XSPD_A_KEEP_EXEMPT] = "kept-exempt",
+	[XSPD_A_KEEP_PROTO] = "kept-protocol",
+	[XSPD_A_KEEP_FRAGMENT] = "kept-fragment",
+	[XSPD_A_KEEP_ICMP] = "kept-icmp-error",
+	[XSPD_A_KEEP_NETFILTER] = "kept-netfilter",
+	[XSPD_A_KEEP_SYSCTL] = "kept-sysctl",
+	[XSPD_A_KEEP_SECPATH] = "kept-secpath",
+	[XSPD_A_KEEP_OPTIONS] = "kept-options",
+	[XSPD_A_KEEP_TTL] = "kept-ttl",
+	[XSPD_A_KEEP_LOOPBACK] = "kept-loopback",
+	[XSPD_A_KEEP_GENERIC] = "kept-generic",
+	[XSPD_A_UP_FIB] = "up-fib",
+	[XSPD_A_UP_PORT] = "up-port",
+	[XSPD_A_UP_VERDICT] = "up-verdict",
+};
+
 static const char *const verdicts[XSPD_VERDICT_MAX_] = {"defer", "plain", "protect", "block"};
 static const char *const dirs[XSPD_DIR_MAX_] = {"in", "out", "fwd"};
 static const char *const hooks[XSPD_HOOK_MAX_] = {"xdp", "ingress", "egress"};
@@ -40,6 +63,11 @@ static const char *const doubts[] = {"START",	   "LOST_EVENTS", "DUMPING", "COUN
 const char *xspd_reason_name(enum xspd_reason reason)
 {
 	return reason < XSPD_R_MAX_ ? reasons[reason] : "?";
+}
+
+const char *xspd_act_name(enum xspd_act act)
+{
+	return act < XSPD_A_MAX_ ? acts[act] : "?";
 }
 
 const char *xspd_verdict_name(enum xspd_verdict verdict)

@@ -9,6 +9,7 @@
 const char *xspd_reason_name(enum xspd_reason reason);
 const char *xspd_verdict_name(enum xspd_verdict verdict);
 const char *xspd_dir_name(enum xspd_dir dir);
+const char *xspd_act_name(enum xspd_act act);
 const char *xspd_hook_name(enum xspd_hook hook);
 /* Name of one enum xspd_doubt bit. */
 const char *xspd_doubt_name(uint32_t bit);

@@ -195,6 +195,17 @@ struct bpf_fib_lookup {
 	__u8 dmac[6];
 };
 
+struct bpf_xfrm_state {
+	__u32 reqid;
+	__u32 spi;
+	__u16 family;
+	__u16 ext;
+	union {
+		__u32 remote_ipv4;
+		__u32 remote_ipv6[4];
+	};
+};
+
 struct ethhdr {
 	__u8 h_dest[6];
 	__u8 h_source[6];

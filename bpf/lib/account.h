@@ -28,6 +28,26 @@ static __always_inline void xspd_count_reason(enum xspd_hook hook, enum xspd_rea
 	stat->bytes += bytes;
 }
 
+static __always_inline void xspd_count_act(enum xspd_hook hook, enum xspd_act act, __u32 bytes)
+{
+	__u32 nr = hook * XSPD_A_MAX_ + act;
+	struct xspd_stat *stat = bpf_map_lookup_elem(&xspd_act, &nr);
+
+	if (!stat)
+		return;
+	stat->packets++;
+	stat->bytes += bytes;
+}
+
+/* The policy @slot was acted on early. */
+static __always_inline void xspd_count_acted(__u32 slot)
+{
+	struct xspd_count *count = bpf_map_lookup_elem(&xspd_count, &slot);
+
+	if (count)
+		count->acted++;
+}
+
 static __always_inline void xspd_count_answer(enum xspd_hook hook, const struct xspd_answer *answer,
 					      __u32 bytes)
 {

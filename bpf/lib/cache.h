@@ -61,27 +61,30 @@ static __always_inline struct xspd_cache6 *xspd_cache6_at(const struct xspd_flow
 	return bpf_map_lookup_elem(&xspd_cache6, &nr);
 }
 
-static __always_inline bool xspd_cache4_is(const struct xspd_cache4 *entry, const struct xspd_flow *flow,
-					   __u64 generation)
+static __always_inline bool xspd_cache4_is(const struct xspd_cache4 *entry,
+					   const struct xspd_flow *flow, __u64 generation)
 {
 	return !((entry->generation ^ generation) |
 		 (entry->addr ^ ((__u64)flow->saddr[0] << 32 | flow->daddr[0])) |
 		 (entry->ports_mark ^ xspd_cache_ports_mark(flow)) |
-		 (entry->oif_ifid ^ xspd_cache_oif_ifid(flow)) | (entry->rest ^ xspd_cache_rest(flow)));
+		 (entry->oif_ifid ^ xspd_cache_oif_ifid(flow)) |
+		 (entry->rest ^ xspd_cache_rest(flow)));
 }
 
-static __always_inline bool xspd_cache6_is(const struct xspd_cache6 *entry, const struct xspd_flow *flow,
-					   __u64 generation)
+static __always_inline bool xspd_cache6_is(const struct xspd_cache6 *entry,
+					   const struct xspd_flow *flow, __u64 generation)
 {
 	const __u64 *d = (const void *)flow->daddr, *s = (const void *)flow->saddr;
 
-	return !((entry->generation ^ generation) | (entry->daddr[0] ^ d[0]) | (entry->daddr[1] ^ d[1]) |
-		 (entry->saddr[0] ^ s[0]) | (entry->saddr[1] ^ s[1]) |
+	return !((entry->generation ^ generation) | (entry->daddr[0] ^ d[0]) |
+		 (entry->daddr[1] ^ d[1]) | (entry->saddr[0] ^ s[0]) | (entry->saddr[1] ^ s[1]) |
 		 (entry->ports_mark ^ xspd_cache_ports_mark(flow)) |
-		 (entry->oif_ifid ^ xspd_cache_oif_ifid(flow)) | (entry->rest ^ xspd_cache_rest(flow)));
+		 (entry->oif_ifid ^ xspd_cache_oif_ifid(flow)) |
+		 (entry->rest ^ xspd_cache_rest(flow)));
 }
 
-static __always_inline void xspd_cached_get(const struct xspd_cached *cached, struct xspd_answer *answer)
+static __always_inline void xspd_cached_get(const struct xspd_cached *cached,
+					    struct xspd_answer *answer)
 {
 	answer->slot = cached->slot;
 	answer->slot2 = cached->slot2;
@@ -89,7 +92,8 @@ static __always_inline void xspd_cached_get(const struct xspd_cached *cached, st
 	answer->tuples = 0;
 }
 
-static __always_inline void xspd_cached_set(struct xspd_cached *cached, const struct xspd_answer *answer,
+static __always_inline void xspd_cached_set(struct xspd_cached *cached,
+					    const struct xspd_answer *answer,
 					    enum xspd_reason reason)
 {
 	cached->slot = answer->slot;
@@ -159,7 +163,8 @@ static __always_inline bool xspd_cache_wants(void)
 }
 
 static __always_inline void xspd_cache_put(const struct xspd_flow *flow, __u64 generation,
-					   const struct xspd_answer *answer, enum xspd_reason reason)
+					   const struct xspd_answer *answer,
+					   enum xspd_reason reason)
 {
 	if (flow->family == XSPD_INET) {
 		struct xspd_cache4 *entry = xspd_cache4_at(flow);

@@ -14,7 +14,7 @@
 #include "xspd/hash.h"
 
 #define XSPD_CHAIN_MAX 255 /* policies followed under one masked key */
-#define XSPD_ATTEMPTS  16 /* lookups begun anew because the SPD changed meanwhile */
+#define XSPD_ATTEMPTS  16  /* lookups begun anew because the SPD changed meanwhile */
 
 #define XSPD_READ(x) (*(volatile typeof(x) *)&(x))
 
@@ -180,7 +180,8 @@ __noinline int xspd_visit(const struct xspd_flow *flow, struct xspd_best *best,
 }
 
 /* Walk the partition's tuples, best first, until no better policy can follow. */
-__noinline int xspd_walk(const struct xspd_flow *flow, struct xspd_best *best, __u32 part, __u64 ref)
+__noinline int xspd_walk(const struct xspd_flow *flow, struct xspd_best *best, __u32 part,
+			 __u64 ref)
 {
 	struct xspd_key key = {};
 	__u32 first, count;
@@ -228,8 +229,8 @@ static __always_inline __u64 xspd_part_ref(const struct xspd_flow *flow, enum xs
 
 /* xfrm_policy_lookup_bytype(): the policy and what it says, or why not. */
 static __always_inline enum xspd_reason xspd_lookup_type(const struct xspd_flow *flow,
-							 struct xspd_best *best, enum xspd_type type,
-							 enum xspd_dir dir)
+							 struct xspd_best *best,
+							 enum xspd_type type, enum xspd_dir dir)
 {
 	enum xspd_reason doubt;
 	__u32 part;

@@ -113,6 +113,36 @@ struct {
 	__type(value, struct xspd_stat);
 } xspd_stat SEC(".maps");
 
+/* These outlive the sets too: what operators have set, and what came of it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct xspd_mode_key);
+	__type(value, struct xspd_mode);
+} xspd_mode SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct xspd_exempt);
+	__type(value, __u32);
+} xspd_exempt SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 20);
+	__type(key, struct xspd_mark_key);
+	__type(value, struct xspd_mark);
+} xspd_mark SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, XSPD_HOOK_MAX_ *XSPD_A_MAX_);
+	__type(key, __u32);
+	__type(value, struct xspd_stat);
+} xspd_act SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -10,17 +10,39 @@
 #define XSPD_LOOPBACK                                                                              \
 	1 /* ifindex of lo in every namespace: flowi_oif of what is delivered locally */
 
-/* A packet as a hook sees it. */
+/* A packet as a hook sees it, and what has been found out about it. */
 struct xspd_packet {
 	struct xspd_flow flow;
+	struct xspd_answer answer; /* to the last question */
 	__be32 flowinfo;
 	__u32 bytes; /* of the datagram */
 	__u32 ifindex;
+	__u32 mode; /* enum xspd_mode_flag of this hook */
+	__u32 l3;   /* XDP: offset of the IP header */
 	__u8 tos;
-	bool source_route;
+	__u8 ttl;
+	bool source_route; /* IPv4 options or an IPv6 routing header */
 	bool icmp_error;
-	__u8 hook; /* enum xspd_hook */
+	bool secpath;	/* it came out of IPsec */
+	bool neighbour; /* the FIB lookup gave smac and dmac */
+	__u8 hook;	/* enum xspd_hook */
+	__u8 pad;
+	__u8 mac[6]; /* of the device, as its mode says */
+	__u8 smac[6];
+	__u8 dmac[6];
+	__u16 pad2;
 };
+
+/*
+ * One a CPU: too large for the stack, which older verifiers add up over all
+ * calls.  A CPU runs one hook at a time.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct xspd_packet);
+} xspd_packets SEC(".maps");
 
 enum xspd_route {
 	XSPD_ROUTE_LOCAL,
@@ -67,6 +89,8 @@ xspd_packet_done(struct xspd_packet *pkt, const struct xspd_cursor *cur, enum xs
 	pkt->flowinfo = cur->meta.flowinfo;
 	pkt->bytes = cur->meta.len;
 	pkt->tos = cur->meta.tos;
+	pkt->ttl = cur->meta.ttl;
+	pkt->l3 = cur->meta.l3;
 	pkt->source_route = cur->meta.flags & XSPD_META_ROUTING;
 	pkt->icmp_error = xspd_is_icmp_error(&pkt->flow);
 	/* conntrack may put the ports of fragments back before XFRM looks */
@@ -75,12 +99,32 @@ xspd_packet_done(struct xspd_packet *pkt, const struct xspd_cursor *cur, enum xs
 	return XSPD_R_NONE;
 }
 
+/* A fresh record, with what the device's mode asks for. */
+static __always_inline struct xspd_packet *xspd_packet_new(__u32 ifindex, enum xspd_hook hook)
+{
+	struct xspd_mode_key key = {.ifindex = ifindex, .hook = hook};
+	const struct xspd_mode *mode = bpf_map_lookup_elem(&xspd_mode, &key);
+	struct xspd_packet *pkt;
+	__u32 zero = 0;
+
+	pkt = bpf_map_lookup_elem(&xspd_packets, &zero);
+	if (!pkt)
+		return NULL;
+	__builtin_memset(pkt, 0, sizeof(*pkt));
+	pkt->hook = hook;
+	pkt->ifindex = ifindex;
+	if (mode) {
+		pkt->mode = mode->flags;
+		__builtin_memcpy(pkt->mac, mode->mac, sizeof(pkt->mac));
+	}
+	return pkt;
+}
+
 static __noinline int xspd_packet_skb(struct __sk_buff *skb, struct xspd_packet *pkt)
 {
 	struct xspd_cursor cur;
 
 	pkt->bytes = skb->len;
-	pkt->ifindex = skb->ifindex;
 	pkt->flow.mark = skb->mark;
 	/* the VLAN's device gets it, or has sent it: it is seen there */
 	if (skb->vlan_present && skb->vlan_tci & 0xfff)
@@ -95,7 +139,6 @@ static __noinline int xspd_packet_xdp(struct xdp_md *xdp, struct xspd_packet *pk
 	struct xspd_cursor cur;
 
 	pkt->bytes = end - data;
-	pkt->ifindex = xdp->ingress_ifindex;
 	pkt->flow.unknown = XSPD_UNKNOWN_MARK;
 	xspd_cursor_linear(&cur, data, end);
 	return xspd_packet_done(pkt, &cur, xspd_parse_eth(&cur, &pkt->flow));
@@ -109,6 +152,7 @@ static __noinline int xspd_route(void *ctx, struct xspd_packet *pkt)
 		.l4_protocol = pkt->flow.proto,
 		.ifindex = pkt->ifindex,
 	};
+	long ret;
 
 	if (pkt->flow.family == XSPD_INET) {
 		fib.tos = pkt->tos;
@@ -119,9 +163,26 @@ static __noinline int xspd_route(void *ctx, struct xspd_packet *pkt)
 		__builtin_memcpy(fib.ipv6_src, pkt->flow.saddr, sizeof(fib.ipv6_src));
 		__builtin_memcpy(fib.ipv6_dst, pkt->flow.daddr, sizeof(fib.ipv6_dst));
 	}
-	switch (bpf_fib_lookup(ctx, &fib, sizeof(fib), 0)) {
+	/* with a length, the route's MTU is looked at too; what exceeds it gets no device then */
+	if (pkt->mode & XSPD_MODE_BYPASS)
+		fib.tot_len = pkt->bytes;
+	ret = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	if (ret == BPF_FIB_LKUP_RET_FRAG_NEEDED && fib.tot_len) {
+		fib.tot_len = 0;
+		fib.ifindex = pkt->ifindex;
+		ret = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+		if (ret == BPF_FIB_LKUP_RET_SUCCESS)
+			ret = BPF_FIB_LKUP_RET_NO_NEIGH;
+	}
+	switch (ret) {
 	case BPF_FIB_LKUP_RET_SUCCESS:
+		pkt->neighbour = true;
+		__builtin_memcpy(pkt->smac, fib.smac, sizeof(pkt->smac));
+		__builtin_memcpy(pkt->dmac, fib.dmac, sizeof(pkt->dmac));
+		pkt->flow.oif = fib.ifindex;
+		return XSPD_ROUTE_FORWARD;
 	case BPF_FIB_LKUP_RET_NO_NEIGH:
+	case BPF_FIB_LKUP_RET_FRAG_NEEDED:
 		pkt->flow.oif = fib.ifindex;
 		return XSPD_ROUTE_FORWARD;
 	case BPF_FIB_LKUP_RET_NOT_FWDED:
@@ -132,53 +193,24 @@ static __noinline int xspd_route(void *ctx, struct xspd_packet *pkt)
 	}
 }
 
-/* Ask in one direction, and count what comes of it. */
+/* Ask in one direction, and count what comes of it: pkt->answer. */
 static __noinline int xspd_observe(struct xspd_packet *pkt, __u32 dir)
 {
-	struct xspd_answer answer = {};
+	struct xspd_answer *answer = &pkt->answer;
 
 	pkt->flow.dir = dir;
-	xspd_classify(&pkt->flow, &answer, 1);
+	xspd_classify(&pkt->flow, answer, 1);
 	/* an error that no policy takes is judged by the packet it quotes */
 	if (pkt->icmp_error && dir != XSPD_IN &&
-	    (answer.reason == XSPD_R_NO_POLICY || answer.reason == XSPD_R_DEFAULT_BLOCK ||
-	     (dir == XSPD_OUT && answer.reason == XSPD_R_BYPASS))) {
-		answer.reason = XSPD_R_ICMP_ERROR;
-		answer.slot = 0;
-		answer.slot2 = 0;
+	    (answer->reason == XSPD_R_NO_POLICY || answer->reason == XSPD_R_DEFAULT_BLOCK ||
+	     (dir == XSPD_OUT && answer->reason == XSPD_R_BYPASS))) {
+		answer->reason = XSPD_R_ICMP_ERROR;
+		answer->verdict = XSPD_DEFER;
+		answer->slot = 0;
+		answer->slot2 = 0;
 	}
-	xspd_count_answer(pkt->hook, &answer, pkt->bytes);
+	xspd_count_answer(pkt->hook, answer, pkt->bytes);
 	return 0;
-}
-
-/* Received: what is for us is asked as in; what goes on, as fwd and as out. */
-static __always_inline int xspd_receive(void *ctx, struct xspd_packet *pkt)
-{
-	enum xspd_reason reason = XSPD_R_NONE;
-	int route;
-
-	if (xspd_is_multicast(&pkt->flow)) {
-		xspd_count_reason(pkt->hook, XSPD_R_MULTICAST, pkt->bytes);
-		return 0;
-	}
-	route = xspd_route(ctx, pkt);
-	if (route == XSPD_ROUTE_NONE)
-		reason = XSPD_R_NO_ROUTE;
-	else if (route == XSPD_ROUTE_LOCAL && pkt->source_route)
-		reason = XSPD_R_HEADER;
-	else if (route == XSPD_ROUTE_LOCAL && xspd_is_ipsec(&pkt->flow))
-		reason = XSPD_R_ESP;
-	if (reason) {
-		xspd_count_reason(pkt->hook, reason, pkt->bytes);
-		return 0;
-	}
-	if (route == XSPD_ROUTE_LOCAL)
-		return xspd_observe(pkt, XSPD_IN);
-	/* rules may route by mark, which the FIB lookup did not see */
-	if (pkt->flow.mark)
-		pkt->flow.unknown |= XSPD_UNKNOWN_OIF;
-	xspd_observe(pkt, XSPD_FWD);
-	return xspd_observe(pkt, XSPD_OUT);
 }
 
 #endif

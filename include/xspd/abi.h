@@ -248,8 +248,9 @@ struct xspd_info {
 	__u32 pad2;
 	__u64 base_packets; /* counted before this slot was taken; subtract/add to xspd_count */
 	__u64 base_bytes;
+	__u64 base_acted;
 };
-_Static_assert(sizeof(struct xspd_info) == 144, "map ABI");
+_Static_assert(sizeof(struct xspd_info) == 152, "map ABI");
 
 /* xspd_bucket: eight (tag, slot) pairs, one cache line.  slot 0 = empty. */
 #define XSPD_BUCKET_ENTRIES 8
@@ -331,9 +332,10 @@ _Static_assert(sizeof(struct xspd_trie_key) == 24, "map ABI");
 struct xspd_count {
 	__u64 packets;
 	__u64 bytes;
-	__u64 last; /* CLOCK_MONOTONIC, ns, coarse; 0 = never */
+	__u64 last;  /* CLOCK_MONOTONIC, ns, coarse; 0 = never */
+	__u64 acted; /* of the packets: dropped, forwarded or marked early (dry run: would have been) */
 };
-_Static_assert(sizeof(struct xspd_count) == 24, "map ABI");
+_Static_assert(sizeof(struct xspd_count) == 32, "map ABI");
 
 /*
  * xspd_cache, xspd_cache6: per CPU (its entries stand in one run) and flow: everything
@@ -394,6 +396,83 @@ struct xspd_stat {
 	__u64 bytes;
 };
 
+/* xspd_mode: what a hook of a device does beside counting. No entry: nothing. */
+enum xspd_mode_flag {
+	XSPD_MODE_MARK = 1,	   /* tc: skb mark, priority, classid from xspd_mark */
+	XSPD_MODE_ENFORCE = 2,	   /* ingress, XDP: drop what the kernel is certain to drop */
+	XSPD_MODE_BYPASS = 4,	   /* XDP: forward plain traffic past the stack */
+	XSPD_MODE_DRY_RUN = 0x100, /* count what would be done, do nothing */
+	XSPD_MODE_NETFILTER = 0x200, /* the operator vouches for netfilter: it changes no verdict */
+	XSPD_MODE_SECPATH = 0x400, /* XDP in generic mode: decrypted packets pass here too */
+};
+struct xspd_mode_key {
+	__u32 ifindex;
+	__u32 hook; /* enum xspd_hook */
+};
+struct xspd_mode {
+	__u32 flags; /* enum xspd_mode_flag */
+	__u8 mac[6]; /* bypass: the device's address; frames to others are not for us */
+	__u16 pad;
+};
+
+/* Bits of xspd_conf.env: why the packet may not be what the kernel will look up. */
+enum xspd_env {
+	XSPD_ENV_NETFILTER_PRE = 1,  /* hooks before the fwd check: NAT, marks */
+	XSPD_ENV_NETFILTER_IN = 2,   /* hooks before the in check: marks */
+	XSPD_ENV_NETFILTER_ANY = 4,  /* any rule or conntrack on the forwarding path */
+	XSPD_ENV_SYSCTL = 8,	     /* disable_policy or disable_xfrm set on a device other than lo */
+};
+
+/* xspd_exempt: local traffic that is never dropped, since its socket has policies of its own. */
+struct xspd_exempt {
+	__be16 dport;
+	__u8 proto;
+	__u8 pad;
+};
+
+/* xspd_mark: what XSPD_MODE_MARK writes, by policy index, else by reqid. */
+enum xspd_mark_kind { XSPD_MARK_INDEX = 0, XSPD_MARK_REQID = 1 };
+struct xspd_mark_key {
+	__u32 kind;
+	__u32 value;
+};
+struct xspd_mark {
+	__u32 set; /* enum xspd_mark_set */
+	__u32 mark;
+	__u32 mark_mask;
+	__u32 priority;
+	__u32 classid;
+};
+enum xspd_mark_set { XSPD_MARK_MARK = 1, XSPD_MARK_PRIORITY = 2, XSPD_MARK_CLASSID = 4 };
+
+/*
+ * What the modes did, or why they did not although the answer called for it.
+ * xspd_act: per CPU, indexed by hook * XSPD_A_MAX_ + act. Names in user/reason.c.
+ */
+enum xspd_act {
+	XSPD_A_NONE = 0,
+	XSPD_A_MARKED,
+	XSPD_A_DROP_BLOCK,   /* a block policy */
+	XSPD_A_DROP_DEFAULT, /* no policy, and the default is block */
+	XSPD_A_DROP_PLAIN,   /* plaintext that had to be protected */
+	XSPD_A_FORWARDED,    /* past the stack */
+	XSPD_A_KEEP_EXEMPT,  /* IKE, or a port of the exempt list */
+	XSPD_A_KEEP_PROTO,   /* a protocol whose handler may not check */
+	XSPD_A_KEEP_FRAGMENT,
+	XSPD_A_KEEP_ICMP,    /* an ICMP error: judged by what it quotes */
+	XSPD_A_KEEP_NETFILTER,
+	XSPD_A_KEEP_SYSCTL,
+	XSPD_A_KEEP_SECPATH, /* came out of IPsec: the kernel compares the templates */
+	XSPD_A_KEEP_OPTIONS, /* IPv4 options, routing headers */
+	XSPD_A_KEEP_TTL,     /* 1: an ICMP error is due first */
+	XSPD_A_KEEP_LOOPBACK,
+	XSPD_A_KEEP_GENERIC, /* XDP in generic mode cannot tell what came out of IPsec */
+	XSPD_A_UP_FIB,	     /* bypass: no neighbour, MTU exceeded, or not forwarded */
+	XSPD_A_UP_PORT,	     /* bypass: the other device is not a bypass device */
+	XSPD_A_UP_VERDICT,   /* bypass: not plain in both directions */
+	XSPD_A_MAX_,
+} XSPD_PACKED;
+
 /*
  * xspd_conf: one record.  The first cache line is read for every packet; the
  * rest is what `xspd status` shows.  Only the daemon writes it.
@@ -404,7 +483,7 @@ struct xspd_conf {
 	__u64 generation;  /* +2 with every published change; odd while one is in the making */
 	__u64 lease_until; /* CLOCK_MONOTONIC, ns */
 	__u32 defaults;	   /* bit 1 << dir: that direction's default is block */
-	__u32 pad0;
+	__u32 env;	   /* enum xspd_env */
 	__u64 pad1[4];
 
 	__u32 pid;

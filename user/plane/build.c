@@ -62,6 +62,7 @@ static const struct xspd_count *counted(const struct xspd_plane *plane, const st
 	*sum = counts[slot];
 	sum->packets += plane->set->info[slot].base_packets;
 	sum->bytes += plane->set->info[slot].base_bytes;
+	sum->acted += plane->set->info[slot].base_acted;
 	return sum->packets ? sum : NULL;
 }
 

@@ -26,6 +26,7 @@ static void sum_chunk(struct xspd_count *ret, const struct xspd_count *values, u
 
 			ret[i].packets += one->packets;
 			ret[i].bytes += one->bytes;
+			ret[i].acted += one->acted;
 			if (one->last > ret[i].last)
 				ret[i].last = one->last;
 		}
@@ -101,6 +102,7 @@ static struct xspd_former *former_collect(const struct xspd_info *infos,
 		former->count = counts[slot];
 		former->count.packets = packets;
 		former->count.bytes += infos[slot].base_bytes;
+		former->count.acted += infos[slot].base_acted;
 		HASH_ADD(hh, head, info.index, sizeof(former->info.index), former);
 	}
 	return head;

@@ -19,7 +19,9 @@ static const char *const set_maps[] = {
 	"xspd_ifid", "xspd_dst",    "xspd_src",	 "xspd_count",	"xspd_stat",
 };
 static const char *const entry_progs[] = {"xspd_tc_in", "xspd_tc_out", "xspd_xdp"};
-const char *const xspd_lasting_maps[XSPD_LASTING] = {"xspd_jump_tc", "xspd_jump_xdp", "xspd_stat"};
+const char *const xspd_lasting_maps[XSPD_LASTING] = {"xspd_jump_tc", "xspd_jump_xdp", "xspd_stat",
+						     "xspd_act",     "xspd_mode",     "xspd_exempt",
+						     "xspd_mark"};
 
 static int path_make(char *dir)
 {
@@ -102,9 +104,11 @@ static void numbers_read(struct xspd_pins *pins)
 
 int xspd_pins_open(struct xspd_pins *ret, const char *dir)
 {
-	struct xspd_pins pins = {.lock = -1, .lasting = {-1, -1, -1}};
+	struct xspd_pins pins = {.lock = -1};
 	int err = -ENOMEM;
 
+	for (int i = 0; i < XSPD_LASTING; i++)
+		pins.lasting[i] = -1;
 	pins.dir = strdup(dir);
 	if (!pins.dir)
 		return -ENOMEM;

@@ -5,8 +5,8 @@
 
 #include "plane/set.h"
 
-/* Maps that outlive the sets: the jump tables and the totals per reason. */
-#define XSPD_LASTING 3
+/* Maps that outlive the sets: the jump tables, the totals, and what operators have set. */
+#define XSPD_LASTING 7
 extern const char *const xspd_lasting_maps[XSPD_LASTING];
 
 struct xspd_pins {

@@ -331,6 +331,7 @@ static int slot_retire(struct xspd_set *set, struct xspd_grace *grace, uint32_t 
 	if (heir) {
 		what.packets = taken->packets;
 		what.bytes = taken->bytes;
+		what.acted = taken->acted;
 	}
 	XSPD_STORE(set->info[slot].index, 0);
 	return xspd_set_retire(set, grace, what);

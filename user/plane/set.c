@@ -250,6 +250,7 @@ static void heir_settle(struct xspd_set *set, const struct xspd_retired *what)
 		return;
 	XSPD_STORE(heir->base_packets, heir->base_packets + now.packets - what->packets);
 	XSPD_STORE(heir->base_bytes, heir->base_bytes + now.bytes - what->bytes);
+	XSPD_STORE(heir->base_acted, heir->base_acted + now.acted - what->acted);
 }
 
 static int give_back(struct xspd_set *set, const struct xspd_retired *what)
@@ -309,15 +310,17 @@ void xspd_set_reclaim(struct xspd_set *set, struct xspd_grace *grace, bool wait)
 int xspd_set_count(struct xspd_set *set, uint32_t slot, struct xspd_count *ret)
 {
 	struct xspd_count sum = {.packets = set->info[slot].base_packets,
-				 .bytes = set->info[slot].base_bytes};
+				 .bytes = set->info[slot].base_bytes,
+				 .acted = set->info[slot].base_acted};
 
 	if (bpf_map_lookup_elem(bpf_map__fd(set->skel->maps.xspd_count), &slot, set->scratch) < 0)
 		return -errno;
 	for (uint32_t cpu = 0; cpu < set->cpus; cpu++) {
-		sum.packets += set->scratch[cpu][0];
-		sum.bytes += set->scratch[cpu][1];
-		if (set->scratch[cpu][2] > sum.last)
-			sum.last = set->scratch[cpu][2];
+		sum.packets += set->scratch[cpu].packets;
+		sum.bytes += set->scratch[cpu].bytes;
+		sum.acted += set->scratch[cpu].acted;
+		if (set->scratch[cpu].last > sum.last)
+			sum.last = set->scratch[cpu].last;
 	}
 	*ret = sum;
 	return 0;
@@ -326,11 +329,8 @@ int xspd_set_count(struct xspd_set *set, uint32_t slot, struct xspd_count *ret)
 int xspd_set_count_start(struct xspd_set *set, uint32_t slot, const struct xspd_count *from)
 {
 	memset(set->scratch, 0, set->cpus * sizeof(*set->scratch));
-	if (from) {
-		set->scratch[0][0] = from->packets;
-		set->scratch[0][1] = from->bytes;
-		set->scratch[0][2] = from->last;
-	}
+	if (from)
+		set->scratch[0] = *from;
 	if (bpf_map_update_elem(bpf_map__fd(set->skel->maps.xspd_count), &slot, set->scratch,
 				BPF_ANY) < 0)
 		return -errno;

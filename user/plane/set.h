@@ -60,7 +60,7 @@ struct xspd_retired {
 	uint16_t pad;
 	uint32_t heir; /* SLOT: slot that goes on counting, 0 = none */
 	uint32_t pad2;
-	uint64_t packets, bytes; /* SLOT with an heir: what the heir has taken over */
+	uint64_t packets, bytes, acted; /* SLOT with an heir: what the heir has taken over */
 };
 
 /* A growing stack or queue of numbers. */
@@ -81,7 +81,7 @@ struct xspd_set {
 	struct xspd_part *part;
 	bool live; /* in service: what is freed must rest first */
 	uint32_t cpus;
-	uint64_t (*scratch)[3]; /* one xspd_count a CPU */
+	struct xspd_count *scratch; /* one a CPU */
 
 	uint32_t fresh_slot, fresh_list, fresh_part; /* never used from here on */
 	struct xspd_stack free_slots, free_blocks[XSPD_BLOCK_CLASSES], free_parts;
