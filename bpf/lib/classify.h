@@ -119,13 +119,17 @@ static __always_inline int xspd_pruned(const struct xspd_best *best, const struc
 
 /* One bucket: seven tags, and the overflow entry that fits every key. */
 static __always_inline void xspd_probe(const struct xspd_flow *flow, struct xspd_best *best,
-				       const struct xspd_key *key, const struct xspd_tuple *tuple)
+				       const struct xspd_tuple *tuple)
 {
-	__u64 hash = xspd_key_hash(key, tuple);
-	__u32 nr = xspd_hash_bucket(hash, xspd_buckets);
-	__u32 tag = xspd_hash_tag(hash);
 	const __u64 *entry;
+	struct xspd_key key;
+	__u32 nr, tag;
+	__u64 hash;
 
+	xspd_key_set(&key, flow);
+	hash = xspd_key_hash(&key, tuple);
+	nr = xspd_hash_bucket(hash, xspd_buckets);
+	tag = xspd_hash_tag(hash);
 	entry = bpf_map_lookup_elem(&xspd_bucket, &nr);
 	if (!entry) {
 		best->state |= XSPD_BEST_ERROR;
@@ -147,13 +151,13 @@ static __always_inline void xspd_probe(const struct xspd_flow *flow, struct xspd
 }
 
 /* One tuple.  Returns 1 when neither it nor those behind it can hold a better policy. */
-__noinline int xspd_visit(const struct xspd_flow *flow, struct xspd_best *best,
-			  const struct xspd_key *key, __u32 nr, __u32 flags)
+__noinline int xspd_visit(const struct xspd_flow *flow, struct xspd_best *best, __u32 nr,
+			  __u32 flags)
 {
 	const struct xspd_tuple *tuple;
 	__u32 hang;
 
-	if (!flow || !best || !key)
+	if (!flow || !best)
 		return 1;
 	tuple = bpf_map_lookup_elem(&xspd_list, &nr);
 	if (!tuple) {
@@ -175,7 +179,7 @@ __noinline int xspd_visit(const struct xspd_flow *flow, struct xspd_best *best,
 			best->maybe = tuple->best;
 		return 0;
 	}
-	xspd_probe(flow, best, key, tuple);
+	xspd_probe(flow, best, tuple);
 	return 0;
 }
 
@@ -183,7 +187,6 @@ __noinline int xspd_visit(const struct xspd_flow *flow, struct xspd_best *best,
 __noinline int xspd_walk(const struct xspd_flow *flow, struct xspd_best *best, __u32 part,
 			 __u64 ref)
 {
-	struct xspd_key key = {};
 	__u32 first, count;
 
 	if (!flow || !best)
@@ -195,11 +198,10 @@ __noinline int xspd_walk(const struct xspd_flow *flow, struct xspd_best *best, _
 	first = ref >> 32;
 	count = ref >> 16 & 0xffff;
 	best->part = part;
-	xspd_key_set(&key, flow);
 	if (ref & XSPD_PART_PRUNE)
 		xspd_prune(flow, best);
 	for (__u32 i = 0; i < XSPD_TUPLES; i++)
-		if (i >= count || xspd_visit(flow, best, &key, first + i, ref & 0xffff))
+		if (i >= count || xspd_visit(flow, best, first + i, ref & 0xffff))
 			break;
 	return 0;
 }
@@ -236,10 +238,10 @@ static __always_inline enum xspd_reason xspd_lookup_type(const struct xspd_flow 
 	__u32 part;
 	__u64 ref;
 
-	xspd_best_init(best);
 	ref = xspd_part_ref(flow, type, dir, &part);
 	if (!ref)
 		return XSPD_R_NO_POLICY;
+	xspd_best_init(best);
 	xspd_walk(flow, best, part, ref);
 	doubt = xspd_best_doubt(best);
 	if (doubt)

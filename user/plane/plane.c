@@ -11,15 +11,15 @@
 #include "xspd.skel.h"
 
 #define XSPD_CAPACITY	4096 /* policies, at the least */
-#define XSPD_LISTS	4096 /* list records; those of changed lists rest for a grace period */
+#define XSPD_LISTS	512  /* list records; those of changed lists rest for a grace period */
 #define XSPD_LEASE_MS	3000
-#define XSPD_PRUNE_AT	16
-#define XSPD_COARSEN_AT 48
+#define XSPD_PRUNE_AT	64 /* two lookups in deep tries cost as much as so many probes */
+#define XSPD_COARSEN_AT 8
 
 int xspd_plane_set(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids,
 		   unsigned int attempt, struct xspd_set **ret)
 {
-	uint64_t lists = (XSPD_LISTS + (uint64_t)ifids * 4) << attempt;
+	uint64_t lists = (XSPD_LISTS + capacity / 64 + (uint64_t)ifids) << attempt;
 	uint64_t parts = (256 + (uint64_t)ifids * 2) << attempt;
 	struct xspd_sizes sizes = {
 		.slots = capacity + 1,
