@@ -238,6 +238,8 @@ static __always_inline enum xspd_reason xspd_lookup_type(const struct xspd_flow 
 	__u32 part;
 	__u64 ref;
 
+	best->slot = 0;
+	best->probes = 0;
 	ref = xspd_part_ref(flow, type, dir, &part);
 	if (!ref)
 		return XSPD_R_NO_POLICY;
