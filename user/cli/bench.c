@@ -298,7 +298,11 @@ int bench_main(int argc, char **argv)
 		{},
 	};
 	struct cli_common common = {.reads = true};
-	int err = take_shapes(&request, &argc, argv);
+	int err;
+
+	if (argc > 1 && !strcmp(argv[1], "sync"))
+		return bench_sync_main(argc, argv);
+	err = take_shapes(&request, &argc, argv);
 
 	if (!err)
 		err = cli_parse(&common, options, &argc, &argv);

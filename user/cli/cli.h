@@ -24,6 +24,7 @@ int attach_main(int argc, char **argv);
 int detach_main(int argc, char **argv);
 int snapshot_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
+int bench_sync_main(int argc, char **argv); /* "bench sync" */
 
 /* One line on stderr, "xspd: ..."; returns XSPD_FAILED, or XSPD_USAGE. */
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "bench/sync.h"
+#include "nl/nl.h"
+#include "snapshot/collect.h"
+#include "snapshot/save.h"
+#include "util.h"
+
+#define RUNS_MOST 32
+#define REST_NS	  50000000 /* after a flush, for the kernel to free what it held */
+#define PATIENCE  120	   /* s */
+
+struct sync {
+	uint32_t policies, runs;
+	char dir[32];
+	char batch[64], snapshot[64];
+	struct xspd_sync_row row;
+	const char *what;
+};
+
+static int compare_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), compare_double);
+	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double seconds(const struct timeval *tv)
+{
+	return (double)tv->tv_sec + (double)tv->tv_usec / 1e6;
+}
+
+/* In s. */
+struct cost {
+	double wall, cpu;
+};
+
+struct sample {
+	struct cost off[RUNS_MOST], on[RUNS_MOST];
+	struct cost load[RUNS_MOST], load_on[RUNS_MOST];
+};
+
+/* A command to its end, silent. */
+static int command_time(char *const argv[], struct cost *ret)
+{
+	uint64_t start = xspd_now(CLOCK_MONOTONIC);
+	struct rusage usage;
+	int status;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		int null = open("/dev/null", O_RDWR);
+
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	if (wait4(pid, &status, 0, &usage) < 0)
+		return -errno;
+	ret->wall = (double)(xspd_now(CLOCK_MONOTONIC) - start) / 1e9;
+	ret->cpu = seconds(&usage.ru_utime) + seconds(&usage.ru_stime);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return -ENOENT;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
+}
+
+static int insert_by_ip(struct sync *s, struct cost *ret)
+{
+	s->what = "ip -batch";
+	return command_time((char *[]){"ip", "-batch", s->batch, NULL}, ret);
+}
+
+static int insert_by_load(struct sync *s, struct cost *ret)
+{
+	s->what = "xspd snapshot load";
+	return command_time((char *[]){"/proc/self/exe", "snapshot", "load", s->snapshot, NULL},
+			    ret);
+}
+
+/* All must be there, and then they must go before the next is timed. */
+static int finish(struct sync *s, bool count)
+{
+	struct xspd_nl *nl;
+	struct xspd_batch *batch = NULL;
+	struct xspd_spdinfo info = {};
+	uint32_t seq;
+	int err = xspd_nl_open(&nl, 0, 0);
+
+	s->what = "count and flush the policies";
+	if (err)
+		return err;
+	err = xspd_nl_spdinfo(nl, &info);
+	if (!err && count && info.count[XSPD_OUT] != s->policies)
+		err = -ENODATA;
+	if (!err)
+		err = xspd_batch_new(&batch, nl, NULL, NULL);
+	if (!err) {
+		void *room = xspd_batch_room(batch, &seq);
+
+		xspd_batch_commit(batch, xspd_nl_put_flush(room, XSPD_MAIN, 0, seq));
+		err = xspd_batch_flush(batch);
+	}
+	xspd_batch_free(batch);
+	xspd_nl_free(nl);
+	nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+	return err;
+}
+
+static int fresh_netns(struct sync *s)
+{
+	s->what = "make a network namespace";
+	return unshare(CLONE_NEWNET) < 0 ? -errno : 0;
+}
+
+typedef int (*insert_fn)(struct sync *s, struct cost *ret);
+
+static int run_off(struct sync *s, insert_fn insert, struct cost *ret)
+{
+	int err = fresh_netns(s);
+
+	if (!err)
+		err = insert(s, ret);
+	return err ? err : finish(s, true);
+}
+
+static int save(struct sync *s)
+{
+	static const volatile sig_atomic_t never;
+	struct xspd_vault none = {}, policies = {};
+	struct xspd_snap_header header;
+	int err = xspd_collect_policies(&policies);
+
+	s->what = "save a snapshot";
+	if (!err)
+		err = xspd_snap_save(s->snapshot, 0, &none, &policies, &never, &header);
+	xspd_vault_empty(&policies);
+	return err;
+}
+
+static int measure_lag(struct sync *s, struct xspd_child *child)
+{
+	int err;
+
+	s->what = "measure the lag";
+	err = xspd_sync_lag(child, 0, &s->row.quiet);
+	if (!err)
+		err = xspd_sync_lag(child, XSPD_SYNC_CHURN_RATE, &s->row.churn);
+	return err;
+}
+
+/* What the daemon says of itself at the end of a run. */
+static int note_conf(struct sync *s, const struct xspd_child *child)
+{
+	struct xspd_conf conf;
+	int err = xspd_child_conf(child, &conf);
+
+	if (err)
+		return err;
+	s->row.lost += conf.lost;
+	s->row.redumps += conf.dumps - 1;
+	return 0;
+}
+
+static void keep_worst(double ns, double *ms)
+{
+	if (ns / 1e6 > *ms)
+		*ms = ns / 1e6;
+}
+
+/* @last: of this kind; save and measure the rest. */
+static int with_child(struct sync *s, struct xspd_child *child, insert_fn insert, bool last,
+		      struct cost *ret)
+{
+	double ns = 0;
+	uint32_t count;
+	int err;
+
+	s->what = "start the daemon";
+	err = xspd_child_start(child);
+	if (!err)
+		err = xspd_child_await(child, 0, PATIENCE, &ns);
+	if (!err)
+		err = insert(s, ret);
+	if (err)
+		return err;
+	s->what = "wait for the mirror";
+	err = xspd_child_await(child, s->policies, PATIENCE, &ns);
+	if (err)
+		return err;
+	keep_worst(ns, insert == insert_by_ip ? &s->row.complete_ms : &s->row.load_complete_ms);
+	count = xspd_child_count(child);
+	if (count < s->row.mirrored)
+		s->row.mirrored = count;
+	if (last && insert == insert_by_ip) {
+		err = save(s);
+		if (!err)
+			err = measure_lag(s, child);
+	}
+	return err ? err : note_conf(s, child);
+}
+
+static int run_on(struct sync *s, insert_fn insert, bool last, struct cost *ret)
+{
+	struct xspd_child child = {};
+	int err = fresh_netns(s);
+
+	if (!err)
+		err = with_child(s, &child, insert, last, ret);
+	xspd_child_stop(&child);
+	return err ? err : finish(s, true);
+}
+
+/* Pairs in turn, each begun by the other one: what drifts meets both alike. */
+static int pairs(struct sync *s, struct sample *sample)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->runs && !err; i++) {
+		if (i % 2)
+			err = run_off(s, insert_by_ip, &sample->off[i]);
+		if (!err)
+			err = run_on(s, insert_by_ip, i + 1 == s->runs, &sample->on[i]);
+		if (!err && i % 2 == 0)
+			err = run_off(s, insert_by_ip, &sample->off[i]);
+	}
+	for (uint32_t i = 0; i < s->runs && !err; i++) {
+		err = run_off(s, insert_by_load, &sample->load[i]);
+		if (!err)
+			err = run_on(s, insert_by_load, false, &sample->load_on[i]);
+	}
+	return err;
+}
+
+static double wall_median(const struct cost *cost, uint32_t count)
+{
+	double values[RUNS_MOST];
+
+	for (uint32_t i = 0; i < count; i++)
+		values[i] = cost[i].wall;
+	return median(values, count);
+}
+
+static void summarize(struct sync *s, const struct sample *sample)
+{
+	double wall[RUNS_MOST], cpu[RUNS_MOST];
+
+	for (uint32_t i = 0; i < s->runs; i++) {
+		wall[i] = sample->on[i].wall / sample->off[i].wall - 1;
+		cpu[i] = sample->on[i].cpu / sample->off[i].cpu - 1;
+	}
+	s->row.slowdown = median(wall, s->runs);
+	s->row.cpu_slowdown = median(cpu, s->runs);
+	s->row.insert_off = wall_median(sample->off, s->runs);
+	s->row.insert_on = wall_median(sample->on, s->runs);
+	s->row.load = wall_median(sample->load, s->runs);
+	s->row.load_on = wall_median(sample->load_on, s->runs);
+}
+
+static int measure(struct sync *s)
+{
+	struct sample sample = {};
+	int err;
+
+	s->what = "write the batch";
+	err = xspd_sync_batch_file(s->policies, s->batch);
+	if (!err)
+		err = pairs(s, &sample);
+	if (err)
+		return err;
+	summarize(s, &sample);
+	return 0;
+}
+
+int xspd_bench_sync(uint32_t policies, uint32_t runs, struct xspd_sync_row *ret,
+		    const char **ret_what)
+{
+	struct sync s = {.policies = policies,
+			 .runs = runs < RUNS_MOST ? runs : RUNS_MOST,
+			 .dir = "/tmp/xspd-bench.XXXXXX"};
+	int err;
+
+	*ret_what = "make a directory in /tmp";
+	if (!mkdtemp(s.dir))
+		return -errno;
+	snprintf(s.batch, sizeof(s.batch), "%s/batch", s.dir);
+	snprintf(s.snapshot, sizeof(s.snapshot), "%s/snapshot", s.dir);
+	s.row = (struct xspd_sync_row){
+		.policies = policies, .runs = s.runs, .mirrored = UINT32_MAX};
+	err = measure(&s);
+	unlink(s.batch);
+	unlink(s.snapshot);
+	rmdir(s.dir);
+	*ret_what = s.what;
+	*ret = s.row;
+	return err;
+}
