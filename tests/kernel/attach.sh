@@ -14,26 +14,24 @@ pin=$PINS/$gw/v1
 
 entry() { bpftool prog show pinned "$pin/$1" -j | field 'd["id"]'; }
 in_id=$(entry xspd_tc_in) out_id=$(entry xspd_tc_out) xdp_id=$(entry xspd_xdp)
-# attached DEV: what bpftool sees there of ours, "in out xdp" or part of it
+# attached DEV: what is there of ours, "in out xdp" or part of it
 attached() {
-	in_ns "$gw" bpftool net show dev "$1" -j 2>/dev/null >"$T/net"
-	in_ns "$gw" tc filter show dev "$1" ingress >"$T/in" 2>/dev/null
-	in_ns "$gw" tc filter show dev "$1" egress >"$T/out"  2>/dev/null
-	in_ns "$gw" ip -j link show dev "$1" >"$T/link" 2>/dev/null
-	local is=
-	has_tcx "$1" xspd_tc_in || grep -q "id $in_id" "$T/in" && is="$is in"
-	has_tcx "$1" xspd_tc_out || grep -q "id $out_id" "$T/out" && is="$is out"
-	grep -q "\"id\":$xdp_id" "$T/link" && is="$is xdp"
-	echo "${is# }"
-}
-# links of a program on a device, pinned or not
-has_tcx() {
-	bpftool link show -j | python3 -c '
+	{
+		bpftool link show -j
+		echo
+		in_ns "$gw" ip -j link show dev "$1" 2>/dev/null || echo "[]"
+		for side in ingress egress; do
+			tc -n "$gw" -j filter show dev "$1" $side 2>/dev/null | grep . || echo "[]"
+		done
+	} | python3 -c '
 import json, sys
-prog, ifindex = int(sys.argv[1]), int(sys.argv[2])
-sys.exit(not any(l.get("prog_id") == prog and l.get("ifindex", ifindex) == ifindex and
-                 l.get("type") != "xdp" and not l.get("detached") for l in json.load(sys.stdin)))
-' "$(entry "$2")" "$(in_ns "$gw" cat "/sys/class/net/$1/ifindex")"
+ids = dict(zip(map(int, sys.argv[1:4]), ("in", "out", "xdp")))
+links, dev, ingress, egress = (json.loads(line) for line in sys.stdin if line.strip())
+ifindex = dev[0]["ifindex"] if dev else -1
+found = {l["prog_id"] for l in links if l.get("ifindex", ifindex) == ifindex and l.get("type") != "xdp"}
+found |= {f["options"]["prog"]["id"] for f in ingress + egress if "prog" in f.get("options", {})}
+found |= {dev[0]["xdp"]["prog"]["id"]} if dev and dev[0].get("xdp") else set()
+print(" ".join(ids[i] for i in sorted(found) if i in ids))' "$in_id" "$out_id" "$xdp_id"
 }
 links() { ls "$pin/links" 2>/dev/null | tr '\n' ' '; }
 qdiscs() { tc -n "$gw" qdisc show dev "$1" clsact 2>/dev/null | grep -c clsact; }

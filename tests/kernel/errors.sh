@@ -46,4 +46,18 @@ fails "an index that is no policy's" 1 "policy show 4000000001: no such index" "
 fails "a device of another namespace" 1 "dev eth0: no such device" "$X" lookup --netns "$old" $flow dev eth0
 "$X" policy list --netns "$old" --json >/dev/full 2>"$T/err"
 equal "a full disk" "$? $(cat "$T/err")" "1 xspd: stdout: No space left on device"
+
+# --- program and reference at odds: a record altered behind their backs ---
+ip -n "$old" xfrm policy add src 10.0.0.0/8 dst 10.0.0.0/8 dir out priority 1 index 9
+wait_for 5 "$X" policy show 9 --netns "$old"
+check "they agree" "$X" lookup --netns "$old" $flow --explain
+slot=$("$X" policy show 9 --netns "$old" --json | field 'd["slot"]')
+info=$PINS/$old/v1/maps/xspd_info
+hex=$(bpftool map lookup pinned "$info" key "$slot" 0 0 0 -j | field '" ".join(d["value"][:7] + ["0x01"] + d["value"][8:])')
+bpftool map update pinned "$info" key "$slot" 0 0 0 value $hex
+"$X" lookup --netns "$old" $flow --explain >"$T/out" 2>"$T/err"
+equal "they disagree: said so, and exit 1" \
+	"$? $(head -n 1 "$T/out") $(grep -c 'DISAGREE: plain bypass 9 0 against block block 9 0' "$T/err")" \
+	"1 verdict plain reason bypass 1"
+equal "JSON says so too" "$("$X" lookup --netns "$old" $flow --explain --json 2>/dev/null | field 'd["agrees"]')" False
 done_testing

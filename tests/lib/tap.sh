@@ -122,8 +122,8 @@ field() { python3 -c 'import json,sys; d=json.load(sys.stdin); print(eval(sys.ar
 lookup() {
 	local ns=$1
 	shift
-	"$X" lookup --netns "$ns" --json "$@" |
-		field 'd["verdict"] + " " + str(d["policy"]["index"] if d["policy"] else 0)'
+	"$X" lookup --netns "$ns" "$@" |
+		awk '/^verdict/ { v = $2 } /^policy/ { print v, ($2 == "none" ? 0 : $2) }'
 }
 
 # policies NS: how many are mirrored
