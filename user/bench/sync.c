@@ -45,6 +45,7 @@ static double seconds(const struct timeval *tv)
 /* In s. */
 struct cost {
 	double wall, cpu;
+	double complete_ms; /* not in s */
 };
 
 struct sample {
@@ -176,12 +177,6 @@ static int note_conf(struct sync *s, const struct xspd_child *child)
 	return 0;
 }
 
-static void keep_worst(double ns, double *ms)
-{
-	if (ns / 1e6 > *ms)
-		*ms = ns / 1e6;
-}
-
 /* @last: of this kind; save and measure the rest. */
 static int with_child(struct sync *s, struct xspd_child *child, insert_fn insert, bool last,
 		      struct cost *ret)
@@ -202,7 +197,7 @@ static int with_child(struct sync *s, struct xspd_child *child, insert_fn insert
 	err = xspd_child_await(child, s->policies, PATIENCE, &ns);
 	if (err)
 		return err;
-	keep_worst(ns, insert == insert_by_ip ? &s->row.complete_ms : &s->row.load_complete_ms);
+	ret->complete_ms = ns / 1e6;
 	count = xspd_child_count(child);
 	if (count < s->row.mirrored)
 		s->row.mirrored = count;
@@ -246,6 +241,15 @@ static int pairs(struct sync *s, struct sample *sample)
 	return err;
 }
 
+static double complete_median(const struct cost *cost, uint32_t count)
+{
+	double values[RUNS_MOST];
+
+	for (uint32_t i = 0; i < count; i++)
+		values[i] = cost[i].complete_ms;
+	return median(values, count);
+}
+
 static double wall_median(const struct cost *cost, uint32_t count)
 {
 	double values[RUNS_MOST];
@@ -269,6 +273,8 @@ static void summarize(struct sync *s, const struct sample *sample)
 	s->row.insert_on = wall_median(sample->on, s->runs);
 	s->row.load = wall_median(sample->load, s->runs);
 	s->row.load_on = wall_median(sample->load_on, s->runs);
+	s->row.complete_ms = complete_median(sample->on, s->runs);
+	s->row.load_complete_ms = complete_median(sample->load_on, s->runs);
 }
 
 static int measure(struct sync *s)

@@ -28,9 +28,9 @@ struct xspd_sync_row {
 	double slowdown;	      /* of each pair: on / off - 1 */
 	double cpu_slowdown;	      /* the same of the CPU time that ip spent */
 	double load, load_on;	      /* xspd snapshot load */
-	double complete_ms;	      /* from the end of ip until all is mirrored; the worst */
-	double load_complete_ms;
-	uint32_t mirrored; /* the least that was found in the maps */
+	double complete_ms;	      /* from the end of ip until all is mirrored */
+	double load_complete_ms;      /* ... of the load */
+	uint32_t mirrored;	      /* the least that was found in the maps */
 	struct xspd_sync_lag quiet, churn;
 	uint64_t lost, redumps; /* of all runs */
 };
