@@ -5,6 +5,7 @@
 
 #include "lib/maps.h"
 #include "lib/act.h"
+#include "lib/bench.h"
 #include "lib/classify.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -163,4 +164,18 @@ int xspd_null(struct __sk_buff *ctx)
 	if (flow && answer)
 		answer->slot = flow->daddr[0];
 	return TC_ACT_OK;
+}
+
+/* The next frame of `xspd bench path`, on its way; run with live frames. */
+SEC("xdp")
+int xspd_frame(struct xdp_md *ctx)
+{
+	return xspd_frame_make(ctx);
+}
+
+/* Where those frames end. */
+SEC("xdp")
+int xspd_sink(struct xdp_md *ctx)
+{
+	return xspd_frame_count(ctx);
 }

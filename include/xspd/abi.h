@@ -473,6 +473,15 @@ enum xspd_act {
 	XSPD_A_MAX_,
 } XSPD_PACKED;
 
+/* xspd_source: what the benchmark's frames look like (xspd_frame), and how many arrived. */
+struct xspd_source {
+	__u32 ifindex; /* they are sent through it */
+	__u32 count;   /* flows of xspd_flows to take in turn; IPv4, UDP */
+	__u32 next;
+	__u8 macs[12]; /* destination, source */
+};
+_Static_assert(sizeof(struct xspd_source) == 24, "map ABI");
+
 /*
  * xspd_conf: one record.  The first cache line is read for every packet; the
  * rest is what `xspd status` shows.  Only the daemon writes it.

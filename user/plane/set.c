@@ -87,6 +87,8 @@ static int set_load(struct xspd_set *set, const int *lasting, bool entries)
 	if (!set->sizes.bench) {
 		bpf_program__set_autoload(skel->progs.xspd_bench, false);
 		bpf_program__set_autoload(skel->progs.xspd_null, false);
+		bpf_program__set_autoload(skel->progs.xspd_frame, false);
+		bpf_program__set_autoload(skel->progs.xspd_sink, false);
 	}
 	for (int i = 0; i < XSPD_LASTING; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, xspd_lasting_maps[i]);
