@@ -60,6 +60,17 @@ static const char *const hooks[XSPD_HOOK_MAX_] = {"xdp", "ingress", "egress"};
 static const char *const doubts[] = {"START",	   "LOST_EVENTS", "DUMPING", "COUNT_MISMATCH",
 				     "UNMODELLED", "GROWING",	  "STOPPED"};
 
+static const char *const envs[] = {"NETFILTER_PRE", "NETFILTER_IN", "NETFILTER_ANY", "SYSCTL"};
+static const char *const modes[] = {"mark", "enforce", "bypass"};
+
+static const char *bit_name(const char *const *names, size_t count, uint32_t bit)
+{
+	for (size_t i = 0; i < count; i++)
+		if (bit == 1u << i)
+			return names[i];
+	return "?";
+}
+
 const char *xspd_reason_name(enum xspd_reason reason)
 {
 	return reason < XSPD_R_MAX_ ? reasons[reason] : "?";
@@ -87,8 +98,15 @@ const char *xspd_hook_name(enum xspd_hook hook)
 
 const char *xspd_doubt_name(uint32_t bit)
 {
-	for (size_t i = 0; i < XSPD_ARRAY_SIZE(doubts); i++)
-		if (bit == 1u << i)
-			return doubts[i];
-	return "?";
+	return bit_name(doubts, XSPD_ARRAY_SIZE(doubts), bit);
+}
+
+const char *xspd_env_name(uint32_t bit)
+{
+	return bit_name(envs, XSPD_ARRAY_SIZE(envs), bit);
+}
+
+const char *xspd_mode_name(uint32_t bit)
+{
+	return bit_name(modes, XSPD_ARRAY_SIZE(modes), bit);
 }

@@ -13,5 +13,9 @@ const char *xspd_act_name(enum xspd_act act);
 const char *xspd_hook_name(enum xspd_hook hook);
 /* Name of one enum xspd_doubt bit. */
 const char *xspd_doubt_name(uint32_t bit);
+/* Name of one enum xspd_env bit. */
+const char *xspd_env_name(uint32_t bit);
+/* Name of one enum xspd_mode_flag bit that is a mode. */
+const char *xspd_mode_name(uint32_t bit);
 
 #endif
