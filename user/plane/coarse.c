@@ -107,6 +107,7 @@ static int survey_sample(struct xspd_set *set, struct xspd_spd *spd, struct surv
 			continue;
 		xspd_class_of(pol, &survey->sample[survey->sampled].cls);
 		xspd_class_key(pol, &survey->sample[survey->sampled].key);
+		survey->sample[survey->sampled].order = (uint64_t)pol->priority << 32 | pol->pos;
 		survey->sampled++;
 	}
 	return 0;

@@ -13,7 +13,7 @@
 /* Chain lengths at which a coarse class takes no more policies: while there is a better way, if
  * there is any. */
 #define XSPD_CHAIN_SOFT 8
-#define XSPD_CHAIN_HARD 64
+#define XSPD_CHAIN_HARD 128
 
 static struct xspd_ifid_key partition_key(const struct xspd_pol *pol)
 {
@@ -270,7 +270,8 @@ struct xspd_part_tuple *xspd_partition_pick(struct xspd_set *set, struct xspd_pa
 		return tuple;
 	if (tuple || part->count >= set->coarsen_at)
 		shortest = tuple_shortest(set, part, pol, &exact, &chain);
-	if (shortest && (chain < XSPD_CHAIN_SOFT || part->count == XSPD_TUPLES))
+	if (shortest && (chain < (part->plan ? XSPD_CHAIN_HARD : XSPD_CHAIN_SOFT) ||
+			 part->count == XSPD_TUPLES))
 		return shortest;
 	/* the planned class is full here: the policy's own, if that is not the same */
 	if (tuple)

@@ -3,8 +3,9 @@
  * Bottom-up merging.  Every class begins as a group of its own; the smallest
  * group is merged into the partner with which the expected cost of a lookup
  * falls most (or rises least, while there are too many groups).  The expectation
- * is over flows drawn from the policies themselves: every group is probed, and
- * the policies chained under the flow's masked key are compared one by one.
+ * is over flows drawn from the policies themselves: the groups that hold a better
+ * policy than theirs are probed, and what is chained under their masked key
+ * is compared as far as it is better.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,16 +16,16 @@
 
 #define XSPD_PLAN_FLOWS	   512
 #define XSPD_PLAN_TABLE	   65536 /* a power of two, over twice the sample */
-#define XSPD_PLAN_PARTNERS 24	 /* the nearest, by bits given up, that are tried */
+#define XSPD_PLAN_PARTNERS 8	 /* the nearest, by bits given up, that are tried */
 
 /* Measured: a probe costs about as much as comparing with one more policy and a third. */
 #define XSPD_PLAN_PROBE 1.3
-#define XSPD_PLAN_CHAIN 1.0
 
 struct group {
 	struct xspd_class exact; /* as it began */
 	struct xspd_class cls;
 	struct group *into; /* the group it was merged into */
+	uint64_t best;	    /* lowest order of its members */
 	uint32_t first;	    /* member, index + 1; 0 = dead group */
 	uint32_t count;
 	double cost;
@@ -40,8 +41,9 @@ struct plan {
 	size_t flows, stride;
 	struct group *group;
 	size_t groups, alive;
-	struct {
+	struct key_stat {
 		uint64_t hash;
+		uint64_t first, last; /* orders under this key */
 		uint32_t count;
 		uint32_t round;
 	} table[XSPD_PLAN_TABLE];
@@ -61,32 +63,50 @@ static struct xspd_class class_meet(const struct xspd_class *a, const struct xsp
 	};
 }
 
-static uint32_t *table_at(struct plan *plan, uint64_t hash)
+static struct key_stat *table_at(struct plan *plan, uint64_t hash)
 {
 	size_t at = hash & (XSPD_PLAN_TABLE - 1);
 
 	while (plan->table[at].round == plan->round && plan->table[at].hash != hash)
 		at = (at + 1) & (XSPD_PLAN_TABLE - 1);
-	if (plan->table[at].round != plan->round) {
-		plan->table[at].round = plan->round;
-		plan->table[at].hash = hash;
-		plan->table[at].count = 0;
-	}
-	return &plan->table[at].count;
+	if (plan->table[at].round != plan->round)
+		plan->table[at] =
+			(struct key_stat){.round = plan->round, .hash = hash, .first = UINT64_MAX};
+	return &plan->table[at];
 }
 
 static void table_fill(struct plan *plan, const struct xspd_tuple *tuple, uint32_t member)
 {
-	for (; member; member = plan->next[member - 1])
-		++*table_at(plan, xspd_key_hash(&plan->pols[member - 1].key, tuple));
+	for (; member; member = plan->next[member - 1]) {
+		const struct xspd_plan_pol *pol = &plan->pols[member - 1];
+		struct key_stat *stat = table_at(plan, xspd_key_hash(&pol->key, tuple));
+
+		stat->count++;
+		if (pol->order < stat->first)
+			stat->first = pol->order;
+		if (pol->order > stat->last)
+			stat->last = pol->order;
+	}
+}
+
+/* About how many of the policies under this key stand before @order. */
+static double better_than(const struct key_stat *stat, uint64_t order)
+{
+	if (order <= stat->first)
+		return 0;
+	if (order > stat->last)
+		return stat->count;
+	return 1 + (stat->count - 2) * (double)(order - stat->first) /
+			   (double)(stat->last - stat->first);
 }
 
 /* Expected cost of one lookup in a group of class @cls with the members of @a and @b. */
 static double cost_of(struct plan *plan, const struct xspd_class *cls, const struct group *a,
 		      const struct group *b)
 {
+	uint64_t best = b && b->best < a->best ? b->best : a->best;
 	struct xspd_tuple tuple;
-	double chain = 0;
+	double cost = 0;
 
 	xspd_class_tuple(cls, plan->pols[0].key.v6, &tuple);
 	plan->round++;
@@ -95,14 +115,17 @@ static double cost_of(struct plan *plan, const struct xspd_class *cls, const str
 		table_fill(plan, &tuple, b->first);
 	for (size_t i = 0; i < plan->flows; i++) {
 		size_t nr = i * plan->stride;
-		uint32_t found = *table_at(plan, xspd_key_hash(&plan->pols[nr].key, &tuple));
+		const struct xspd_plan_pol *pol = &plan->pols[nr];
 		bool own = plan->owner[nr] == a || plan->owner[nr] == b;
 
-		/* the policy that the flow was drawn from is one, the others stand for @scale each
-		 */
-		chain += own ? 1 + (found - 1) * plan->scale : found * plan->scale;
+		if (best > pol->order)
+			continue; /* found better before */
+		/* the policy that the flow was drawn from is one, others stand for @scale each */
+		cost += XSPD_PLAN_PROBE + own;
+		cost += plan->scale *
+			better_than(table_at(plan, xspd_key_hash(&pol->key, &tuple)), pol->order);
 	}
-	return XSPD_PLAN_PROBE + XSPD_PLAN_CHAIN * chain / (double)plan->flows;
+	return cost / (double)plan->flows;
 }
 
 static size_t group_of(struct plan *plan, const struct xspd_class *cls)
@@ -114,6 +137,7 @@ static size_t group_of(struct plan *plan, const struct xspd_class *cls)
 			return i;
 	plan->group[i].exact = *cls;
 	plan->group[i].cls = *cls;
+	plan->group[i].best = UINT64_MAX;
 	plan->groups++;
 	return i;
 }
@@ -146,6 +170,8 @@ static void merge(struct plan *plan, struct group *into, struct group *from,
 	into->count += from->count;
 	into->cls = *cls;
 	into->cost = cost;
+	if (from->best < into->best)
+		into->best = from->best;
 	into->settled = false;
 	from->first = 0;
 	from->into = into;
@@ -221,6 +247,8 @@ static int plan_run(struct plan *plan, struct xspd_plan_class *ret, size_t max)
 		plan->next[i] = group->first;
 		group->first = (uint32_t)i + 1;
 		group->count++;
+		if (plan->pols[i].order < group->best)
+			group->best = plan->pols[i].order;
 		plan->owner[i] = group;
 	}
 	plan->alive = plan->groups;

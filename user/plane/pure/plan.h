@@ -13,6 +13,7 @@
 struct xspd_plan_pol {
 	struct xspd_class cls;
 	struct xspd_key key;
+	uint64_t order; /* priority << 32 | pos: lower is looked at first */
 };
 
 /* Policies of class @exact are stored under @stored, which covers it. */
