@@ -34,8 +34,8 @@ address "$gw2" lan 10.2.0.1/24 fd02::1/64
 address "$server" eth0 10.2.0.2/24 fd02::2/64
 for ns in "$client" "$server"; do
 	[ "$ns" = "$client" ] && n=1 || n=2
-	ip -n "$ns" route add default via 10.$n.0.1
-	ip -n "$ns" route add default via fd0$n::1
+	ip -n "$ns" route add default via "10.$n.0.1"
+	ip -n "$ns" route add default via "fd0$n::1"
 done
 for ns in "$gw1" "$gw2"; do in_ns "$ns" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1; done
 ip -n "$gw1" route add default via 192.0.2.2

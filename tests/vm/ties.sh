@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck disable=SC2154
+# Policies of one priority: which one this kernel prefers, and that xspd names that one or defers.
+# Linux 6.12 gave all of them an age; before, exact ones (host to host) had none, and inexact ones
+# had a place in one list, which an update in place kept.
+. tests/lib/tap.sh
+old=no
+[ "$(printf '%s\n' 6.12 "$(uname -r)" | sort -V | head -n 1)" = 6.12 ] || old=yes
+
+new_ns host
+ip -n "$host" link add name d0 type veth peer name p0
+ip -n "$host" link set p0 up
+ip -n "$host" link set d0 up
+ip -n "$host" addr add 10.1.0.1/24 dev d0
+ip -n "$host" route add 10.2.0.0/16 dev d0
+
+pol() { ip -n "$host" xfrm policy "$1" dir out priority 10 "${@:2}"; }
+# winner: "allow" or "block", by what becomes of a datagram
+winner() {
+	in_ns "$host" bash -c 'echo >/dev/udp/10.2.0.2/1000' 2>/dev/null && echo allow || echo block
+}
+# tie TEXT WANT-BEFORE-6.12 WANT-SINCE
+tie() {
+	local got said want=$3
+	[ $old = no ] || want=$2
+	got=$(winner)
+	equal "$1: the kernel prefers" "$got" "$want"
+	"$X" run --netns "$host" 2>"$T/daemon.log" &
+	daemon=$!
+	tap_pids+=("$daemon")
+	wait_for 20 grep -q mirroring "$T/daemon.log"
+	said=$(lookup "$host" src 10.1.0.1 dst 10.2.0.2 proto udp dport 1000 dir out dev d0)
+	case "$said $got" in
+	"defer "* | "plain "*" allow" | "block "*" block") ok "$1: xspd says ${said% *}" ;;
+	*) not_ok "$1: xspd says $said" ;;
+	esac
+	stop
+	ip -n "$host" xfrm policy flush
+}
+exact="src 10.1.0.1 dst 10.2.0.2"
+wide="src 0.0.0.0/0 dst 10.2.0.0/16"
+# shellcheck disable=SC2086
+{
+	pol add $wide action allow
+	pol add $wide proto udp action block
+	tie "one list, the older" allow allow
+
+	pol add $wide action allow
+	pol add $wide proto udp action block
+	pol update $wide action allow
+	tie "one list, the older updated in place" allow allow
+
+	pol add $wide action allow
+	pol add src 10.1.0.0/16 dst 0.0.0.0/0 action block
+	tie "two lists, the older" allow allow
+
+	pol add $wide action allow
+	pol add src 10.1.0.0/16 dst 0.0.0.0/0 action block
+	pol update $wide action allow
+	tie "two lists, the older updated in place" allow block
+
+	pol add src 10.9.0.0/16 dst 10.9.0.0/16
+	pol add $wide action allow
+	pol add $exact action block
+	tie "an exact one and an older inexact one" block allow
+
+	pol add src 10.9.0.0/16 dst 10.9.0.0/16
+	pol add $exact action block
+	pol add $wide action allow
+	tie "an exact one and a newer inexact one" block block
+
+	pol add $wide action allow
+	pol add $exact action block
+	tie "an exact one and the first inexact one, older" allow allow
+
+	pol add $exact action block
+	pol add $wide action allow
+	tie "an exact one and the first inexact one, newer" allow block
+}
+done_testing
