@@ -72,7 +72,8 @@ static __always_inline enum xspd_act xspd_keep_for(const struct xspd_packet *pkt
 		return XSPD_A_KEEP_NETFILTER;
 	if (pkt->flow.frag)
 		return XSPD_A_KEEP_FRAGMENT;
-	if (pkt->source_route)
+	/* an error in options is answered before any check */
+	if (pkt->source_route || pkt->ext)
 		return XSPD_A_KEEP_OPTIONS;
 	if (pkt->icmp_error)
 		return XSPD_A_KEEP_ICMP;
@@ -86,7 +87,7 @@ static __always_inline enum xspd_act xspd_keep_for(const struct xspd_packet *pkt
 }
 
 /* true: drop it now. */
-static __noinline int xspd_enforce(struct xspd_packet *pkt)
+static __noinline int xspd_enforce(void *ctx, struct xspd_packet *pkt)
 {
 	enum xspd_act act, keep;
 
@@ -96,6 +97,8 @@ static __noinline int xspd_enforce(struct xspd_packet *pkt)
 	if (act == XSPD_A_NONE)
 		return 0;
 	keep = xspd_keep_for(pkt, pkt->flow.dir, act);
+	if (keep == XSPD_A_NONE && pkt->flow.dir == XSPD_IN && !xspd_has_default(ctx, pkt))
+		keep = XSPD_A_KEEP_ROUTE;
 	if (keep != XSPD_A_NONE) {
 		xspd_count_act(pkt->hook, keep, pkt->bytes);
 		return 0;
@@ -111,6 +114,24 @@ enum xspd_fate {
 	XSPD_FATE_DROP,
 	XSPD_FATE_PLAIN, /* forwarded, and plain both as fwd and as out */
 };
+
+/* Optional templates let plaintext in; going out they are applied wherever there is an SA. */
+static __always_inline bool xspd_may_transform(__u32 slot)
+{
+	const struct xspd_info *info = slot ? bpf_map_lookup_elem(&xspd_info, &slot) : NULL;
+
+	return info && info->tmpl_count;
+}
+
+static __always_inline bool xspd_leaves_plain(const struct xspd_packet *pkt)
+{
+	const struct xspd_answer *answer = &pkt->answer;
+
+	if (answer->verdict != XSPD_PLAIN)
+		return false;
+	return !(pkt->mode & XSPD_MODE_BYPASS) ||
+	       (!xspd_may_transform(answer->slot) && !xspd_may_transform(answer->slot2));
+}
 
 /*
  * Received: what is for us is asked as in; what goes on, as fwd and as out.  A packet
@@ -139,19 +160,22 @@ static __always_inline enum xspd_fate xspd_receive(void *ctx, struct xspd_packet
 	}
 	if (route == XSPD_ROUTE_LOCAL) {
 		xspd_observe(pkt, XSPD_IN);
-		return xspd_enforce(pkt) ? XSPD_FATE_DROP : XSPD_FATE_UP;
+		return xspd_enforce(ctx, pkt) ? XSPD_FATE_DROP : XSPD_FATE_UP;
 	}
 	/* rules may route by mark, which the FIB lookup did not see */
 	if (pkt->flow.mark)
 		pkt->flow.unknown |= XSPD_UNKNOWN_OIF;
 	xspd_observe(pkt, XSPD_FWD);
-	if (xspd_enforce(pkt))
+	if (xspd_enforce(ctx, pkt))
 		return XSPD_FATE_DROP;
+	/* the kernel drops it there, and never asks for the way out */
+	if (pkt->answer.verdict == XSPD_DENY)
+		return XSPD_FATE_UP;
 	plain = pkt->answer.verdict == XSPD_PLAIN;
 	xspd_observe(pkt, XSPD_OUT);
-	if (xspd_enforce(pkt))
+	if (xspd_enforce(ctx, pkt))
 		return XSPD_FATE_DROP;
-	return plain && pkt->answer.verdict == XSPD_PLAIN ? XSPD_FATE_PLAIN : XSPD_FATE_UP;
+	return plain && xspd_leaves_plain(pkt) ? XSPD_FATE_PLAIN : XSPD_FATE_UP;
 }
 
 /* What the operator has set for the policy of the last answer, by its index, else by its reqid. */
@@ -237,6 +261,17 @@ static __noinline int xspd_source_fits(void *ctx, const struct xspd_packet *pkt)
 	       fib.ifindex == pkt->ifindex;
 }
 
+/* The kernel keeps to a route's MTU, but its FIB lookup for programs only to a locked one. */
+static __always_inline bool xspd_route_narrow(const struct xspd_packet *pkt)
+{
+	const struct xspd_conf *conf;
+	__u32 zero = 0, mtu;
+
+	conf = bpf_map_lookup_elem(&xspd_conf, &zero);
+	mtu = conf ? XSPD_READ(conf->route_mtu) : 1;
+	return mtu && pkt->bytes > mtu;
+}
+
 /* Why a plain packet is not forwarded here; XSPD_A_NONE: it is. */
 static __always_inline enum xspd_act xspd_bypass_keep(void *ctx, const struct xspd_packet *pkt)
 {
@@ -256,7 +291,7 @@ static __always_inline enum xspd_act xspd_bypass_keep(void *ctx, const struct xs
 		return XSPD_A_KEEP_ICMP;
 	if (pkt->ttl <= 1)
 		return XSPD_A_KEEP_TTL;
-	if (xspd_source_odd(&pkt->flow) || xspd_target_odd(&pkt->flow) || !pkt->neighbour ||
+	if (xspd_route_narrow(pkt) || xspd_source_odd(&pkt->flow) || xspd_target_odd(&pkt->flow) || !pkt->neighbour ||
 	    pkt->flow.oif == pkt->ifindex || !xspd_source_fits(ctx, pkt))
 		return XSPD_A_UP_FIB;
 	mode = bpf_map_lookup_elem(&xspd_mode, &port);
@@ -300,12 +335,6 @@ static __always_inline int xspd_hop(void *data, void *end, const struct xspd_pac
 		ip->hop_limit--;
 	}
 	return 0;
-}
-
-static __always_inline bool xspd_mac_is(const __u8 *a, const __u8 *b)
-{
-	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3] && a[4] == b[4] &&
-	       a[5] == b[5];
 }
 
 /* Forward a plain packet past the stack.  Whatever is unusual goes up untouched. */
