@@ -110,7 +110,7 @@ check "take ingress off" "$X" detach c0 --netns "$gw"
 before=$(counts 10 9)
 send "$client" 10.2.0.2 1000 3
 equal "without ingress, egress alone counts what is forwarded" "$before $(counts 10 9)" \
-	"20/2560 $((20 + 5 + 4))/$((2560 + 640 + 336)) 20/2560 $((29 + 3))/$((3536 + 384))"
+	"20/2560 $((20 + 4))/$((2560 + 336)) 20/2560 $((24 + 3))/$((2896 + 384))"
 check "xdp counts like ingress" "$X" attach c0 --xdp --netns "$gw"
 send "$client" 10.2.0.2 1000 5
 equal "... fwd by xdp" "$(counts 10)" "25/3200"
