@@ -52,6 +52,7 @@ static const char *const acts[XSPD_A_MAX_] = {
 	[XSPD_A_UP_FIB] = "up-fib",
 	[XSPD_A_UP_PORT] = "up-port",
 	[XSPD_A_UP_VERDICT] = "up-verdict",
+	[XSPD_A_KEEP_ROUTE] = "kept-route",
 };
 
 static const char *const verdicts[XSPD_VERDICT_MAX_] = {"defer", "plain", "protect", "block"};

@@ -291,8 +291,8 @@ static __always_inline enum xspd_act xspd_bypass_keep(void *ctx, const struct xs
 		return XSPD_A_KEEP_ICMP;
 	if (pkt->ttl <= 1)
 		return XSPD_A_KEEP_TTL;
-	if (xspd_route_narrow(pkt) || xspd_source_odd(&pkt->flow) || xspd_target_odd(&pkt->flow) || !pkt->neighbour ||
-	    pkt->flow.oif == pkt->ifindex || !xspd_source_fits(ctx, pkt))
+	if (xspd_route_narrow(pkt) || xspd_source_odd(&pkt->flow) || xspd_target_odd(&pkt->flow) ||
+	    !pkt->neighbour || pkt->flow.oif == pkt->ifindex || !xspd_source_fits(ctx, pkt))
 		return XSPD_A_UP_FIB;
 	mode = bpf_map_lookup_elem(&xspd_mode, &port);
 	if (!mode || !(mode->flags & XSPD_MODE_BYPASS))

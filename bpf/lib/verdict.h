@@ -22,12 +22,12 @@ struct xspd_packet {
 	__u8 tos;
 	__u8 ttl;
 	bool source_route; /* IPv4 options or an IPv6 routing header */
+	bool ext;	   /* any IPv6 extension header */
 	bool icmp_error;
 	bool secpath;	/* it came out of IPsec */
 	bool neighbour; /* the FIB lookup gave smac and dmac */
 	__u8 hook;	/* enum xspd_hook */
-	__u8 pad;
-	__u8 mac[6]; /* of the device, as its mode says */
+	__u8 mac[6];	/* of the device, as its mode says */
 	__u8 smac[6];
 	__u8 dmac[6];
 	__u16 pad2;
@@ -92,6 +92,8 @@ xspd_packet_done(struct xspd_packet *pkt, const struct xspd_cursor *cur, enum xs
 	pkt->ttl = cur->meta.ttl;
 	pkt->l3 = cur->meta.l3;
 	pkt->source_route = cur->meta.flags & XSPD_META_ROUTING;
+	pkt->ext = pkt->flow.family == XSPD_INET6 &&
+		   cur->meta.l4 - cur->meta.l3 != sizeof(struct ipv6hdr);
 	pkt->icmp_error = xspd_is_icmp_error(&pkt->flow);
 	/* conntrack may put the ports of fragments back before XFRM looks */
 	if (pkt->flow.frag)
@@ -133,15 +135,67 @@ static __noinline int xspd_packet_skb(struct __sk_buff *skb, struct xspd_packet 
 	return xspd_packet_done(pkt, &cur, xspd_parse_ip(&cur, skb->protocol, &pkt->flow));
 }
 
+static __always_inline bool xspd_mac_is(const __u8 *a, const __u8 *b)
+{
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3] && a[4] == b[4] &&
+	       a[5] == b[5];
+}
+
+/*
+ * A frame to another address than the device's: another node's, or that of a device on
+ * top of this one (macvlan, bridge), where it is routed by other rules. Known with a mode only.
+ */
+static __always_inline bool xspd_for_others(void *data, void *end, const struct xspd_packet *pkt)
+{
+	static const __u8 none[6];
+	struct ethhdr *eth = data;
+
+	return pkt->mode && (void *)(eth + 1) <= end && !xspd_mac_is(pkt->mac, none) &&
+	       !xspd_mac_is(eth->h_dest, pkt->mac);
+}
+
 static __noinline int xspd_packet_xdp(struct xdp_md *xdp, struct xspd_packet *pkt)
 {
 	void *data = (void *)(long)xdp->data, *end = (void *)(long)xdp->data_end;
 	struct xspd_cursor cur;
 
 	pkt->bytes = end - data;
+	if (xspd_for_others(data, end, pkt))
+		return XSPD_R_NO_ROUTE;
 	pkt->flow.unknown = XSPD_UNKNOWN_MARK;
 	xspd_cursor_linear(&cur, data, end);
 	return xspd_packet_done(pkt, &cur, xspd_parse_eth(&cur, &pkt->flow));
+}
+
+/*
+ * What the FIB lookup does not forward is for us, or has no route at all, which it does
+ * not tell apart. With a default route it is for us; an address that nobody routes finds one.
+ */
+static __noinline int xspd_has_default(void *ctx, const struct xspd_packet *pkt)
+{
+	struct bpf_fib_lookup fib = {
+		.family = pkt->flow.family,
+		.l4_protocol = pkt->flow.proto,
+		.ifindex = pkt->ifindex,
+	};
+	const __u8 *daddr = (const void *)pkt->flow.daddr;
+	long ret;
+
+	if (pkt->flow.family == XSPD_INET) {
+		fib.tos = pkt->tos;
+		fib.ipv4_src = pkt->flow.saddr[0];
+		fib.ipv4_dst = __builtin_bswap32(0xf0000001); /* 240.0.0.1 */
+	} else if (daddr[0] == 0xfe && (daddr[1] & 0xc0) == 0x80) {
+		/* link-local: never by a default route */
+		return 0;
+	} else {
+		fib.flowinfo = pkt->flowinfo;
+		__builtin_memcpy(fib.ipv6_src, pkt->flow.saddr, sizeof(fib.ipv6_src));
+		fib.ipv6_dst[0] = __builtin_bswap32(0x3fffffff); /* 3fff:ffff::1 */
+		fib.ipv6_dst[3] = __builtin_bswap32(1);
+	}
+	ret = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	return ret == BPF_FIB_LKUP_RET_SUCCESS || ret == BPF_FIB_LKUP_RET_NO_NEIGH;
 }
 
 /* Is it for us or for another, and through which device: flow->oif. */

@@ -470,6 +470,7 @@ enum xspd_act {
 	XSPD_A_UP_FIB,	     /* bypass: no neighbour, MTU exceeded, or not forwarded */
 	XSPD_A_UP_PORT,	     /* bypass: the other device is not a bypass device */
 	XSPD_A_UP_VERDICT,   /* bypass: not plain in both directions */
+	XSPD_A_KEEP_ROUTE,   /* perhaps not for us, but without a route: an ICMP error is due */
 	XSPD_A_MAX_,
 } XSPD_PACKED;
 
@@ -493,7 +494,9 @@ struct xspd_conf {
 	__u64 lease_until; /* CLOCK_MONOTONIC, ns */
 	__u32 defaults;	   /* bit 1 << dir: that direction's default is block */
 	__u32 env;	   /* enum xspd_env */
-	__u64 pad1[4];
+	__u32 route_mtu;   /* the smallest MTU that a route has of its own; 0: none has */
+	__u32 pad0;
+	__u64 pad1[3];
 
 	__u32 pid;
 	__u32 lease_ms;
