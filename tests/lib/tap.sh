@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # Sourced by tests/kernel/*.sh: TAP lines, network namespaces, a daemon. Everything made is
 # taken away at exit.
+PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH # the system's tools, not a user's wrappers of them
 X=$(realpath "${O:-build}/xspd")
 T=$(mktemp -d)
 PINS=/sys/fs/bpf/xspd
