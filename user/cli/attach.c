@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/hook.h"
+#include "cli/mode.h"
 #include "cli/view.h"
 #include "reason.h"
 #include "util.h"
@@ -15,6 +16,9 @@ struct request {
 	const char *dev;
 	bool hook[XSPD_HOOK_MAX_];
 	bool clsact;
+	const char *mode_text; /* NULL: not given */
+	bool dry_run, ignore_netfilter;
+	uint32_t mode; /* enum xspd_mode_flag */
 };
 
 static int parse(struct request *req, bool attaching, int argc, char **argv)
@@ -25,6 +29,9 @@ static int parse(struct request *req, bool attaching, int argc, char **argv)
 		{"ingress", CLI_FLAG, &req->hook[XSPD_HOOK_INGRESS]},
 		{"egress", CLI_FLAG, &req->hook[XSPD_HOOK_EGRESS]},
 		{attaching ? "clsact" : NULL, CLI_FLAG, &req->clsact},
+		{"mode", CLI_STRING, &req->mode_text},
+		{"dry-run", CLI_FLAG, &req->dry_run},
+		{"ignore-netfilter", CLI_FLAG, &req->ignore_netfilter},
 		{},
 	};
 	int rc = cli_parse(&req->common, options, &argc, &argv);
@@ -45,6 +52,23 @@ static int parse(struct request *req, bool attaching, int argc, char **argv)
 	return cli_usage("attach %s: say where: --xdp, --ingress or --egress", req->dev);
 }
 
+static int parse_mode(struct request *req)
+{
+	int rc = req->mode_text ? cli_mode_parse(req->mode_text, &req->mode) : XSPD_DONE;
+
+	for (int hook = 0; hook < XSPD_HOOK_MAX_ && !rc; hook++)
+		if (req->hook[hook])
+			rc = cli_mode_fits(req->dev, hook, req->mode);
+	if (!rc && req->dry_run && !req->mode)
+		return cli_usage("attach %s: --dry-run: of what? give --mode", req->dev);
+	if (!rc && req->ignore_netfilter && !(req->mode & (XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS)))
+		return cli_usage("attach %s: --ignore-netfilter is for --mode enforce and bypass",
+				 req->dev);
+	req->mode |= (req->dry_run ? XSPD_MODE_DRY_RUN : 0u) |
+		     (req->ignore_netfilter ? XSPD_MODE_NETFILTER : 0u);
+	return rc;
+}
+
 /* The device must live in the namespace whose policies are mirrored. */
 static int check_netns(const struct cli_view *view, const char *dev)
 {
@@ -62,28 +86,79 @@ static int check_netns(const struct cli_view *view, const char *dev)
 			dev, view->instance, (uint64_t)view->conf->netns_ino);
 }
 
+/* What to go back to when a later hook is refused. */
+struct before {
+	bool attached, changed;
+	uint32_t ifindex;
+	struct xspd_mode mode;
+};
+
+/* What of the mode needs the hook to be in native XDP is set when it is known to be. */
+static int attach_one(const struct request *req, int map, enum xspd_hook which,
+		      struct before *before)
+{
+	const char *instance = req->common.instance;
+	uint32_t how = (req->clsact ? CLI_HOOK_NO_TCX : 0u) |
+		       (req->mode & XSPD_MODE_BYPASS ? CLI_HOOK_NATIVE_ONLY : 0u);
+	struct cli_hook hook;
+	struct xspd_mode mode;
+	int rc = cli_mode_check(req->dev, which, req->mode, &mode), err;
+
+	if (rc)
+		return rc;
+	before->attached = cli_hook_find(instance, req->dev, which, &hook);
+	before->ifindex = if_nametoindex(req->dev);
+	err = cli_mode_get(map, before->ifindex, which, &before->mode);
+	if (!err && !before->attached) {
+		struct xspd_mode first = mode;
+
+		first.flags &= ~XSPD_MODE_BYPASS;
+		err = cli_mode_set(map, before->ifindex, which, &first);
+	}
+	if (err)
+		return cli_fail("%s: %s: mode: %s", req->dev, xspd_hook_name(which),
+				strerror(-err));
+	before->changed = true;
+	if (!before->attached || !req->mode_text) {
+		rc = cli_hook_attach(instance, req->dev, which, how);
+		if (rc || !cli_hook_find(instance, req->dev, which, &hook))
+			return rc ?: XSPD_FAILED;
+	}
+	if (hook.kind == CLI_HOOK_XDP_NATIVE)
+		mode.flags &= ~XSPD_MODE_SECPATH;
+	else if (req->mode & XSPD_MODE_BYPASS)
+		return cli_fail("%s: bypass: only in native XDP, and it is attached in generic; "
+				"'xspd detach %s --xdp' first",
+				req->dev, req->dev);
+	err = cli_mode_set(map, before->ifindex, which, &mode);
+	return err ? cli_fail("%s: %s: mode: %s", req->dev, xspd_hook_name(which), strerror(-err))
+		   : XSPD_DONE;
+}
+
+static void undo(const struct request *req, int map, enum xspd_hook which,
+		 const struct before *before)
+{
+	struct cli_hook hook;
+
+	if (!before->changed)
+		return;
+	if (!before->attached && cli_hook_find(req->common.instance, req->dev, which, &hook))
+		cli_hook_detach(req->common.instance, &hook);
+	cli_mode_set(map, before->ifindex, which, &before->mode);
+}
+
 /* All of them or none. */
 static int attach_all(const struct request *req)
 {
-	const char *instance = req->common.instance;
-	int rc = XSPD_DONE, hook;
+	struct before before[XSPD_HOOK_MAX_] = {};
+	xspd_autoclose int map = cli_lasting_open(req->common.instance, "xspd_mode");
+	int rc = map < 0 ? XSPD_FAILED : XSPD_DONE;
 
-	for (hook = 0; hook < XSPD_HOOK_MAX_ && !rc; hook++)
+	for (int hook = 0; hook < XSPD_HOOK_MAX_ && !rc; hook++)
 		if (req->hook[hook])
-			rc = cli_hook_attach(instance, req->dev, hook, req->clsact);
-	if (!rc)
-		return rc;
-	for (hook -= 2; hook >= 0; hook--) {
-		struct cli_hook *hooks;
-		size_t count;
-
-		if (!req->hook[hook] || cli_hook_list(instance, &hooks, &count))
-			continue;
-		for (size_t i = 0; i < count; i++)
-			if (!strcmp(hooks[i].dev, req->dev) && (int)hooks[i].hook == hook)
-				cli_hook_detach(instance, &hooks[i]);
-		free(hooks);
-	}
+			rc = attach_one(req, map, hook, &before[hook]);
+	for (int hook = 0; hook < XSPD_HOOK_MAX_ && rc && map >= 0; hook++)
+		undo(req, map, hook, &before[hook]);
 	return rc;
 }
 
@@ -93,6 +168,8 @@ int attach_main(int argc, char **argv)
 	struct cli_view view;
 	int rc = parse(&req, true, argc, argv);
 
+	if (!rc && !req.common.help)
+		rc = parse_mode(&req);
 	if (rc || req.common.help)
 		return rc;
 	rc = cli_enter_netns(req.common.netns);

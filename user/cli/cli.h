@@ -22,6 +22,8 @@ int policy_main(int argc, char **argv);
 int lookup_main(int argc, char **argv);
 int attach_main(int argc, char **argv);
 int detach_main(int argc, char **argv);
+int exempt_main(int argc, char **argv);
+int mark_main(int argc, char **argv);
 int snapshot_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int bench_sync_main(int argc, char **argv); /* "bench sync" */

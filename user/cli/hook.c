@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/hook.h"
+#include "cli/mode.h"
 #include "cli/view.h"
 #include "reason.h"
 #include "util.h"
@@ -234,12 +235,12 @@ static int attach_clsact(const char *instance, struct cli_hook *hook, int prog_f
 	return err;
 }
 
-static int attach_xdp(const struct cli_hook *hook, int prog_fd, const char *path)
+static int attach_xdp(const struct cli_hook *hook, int prog_fd, bool native, const char *path)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_DRV_MODE);
 	xspd_autoclose int fd = bpf_link_create(prog_fd, (int)hook->ifindex, BPF_XDP, &opts);
 
-	if (fd < 0 && errno != EBUSY && errno != EEXIST && errno != EPERM) {
+	if (fd < 0 && !native && errno != EBUSY && errno != EEXIST && errno != EPERM) {
 		const char *why = strerror(errno);
 
 		opts.flags = XDP_FLAGS_SKB_MODE;
@@ -252,14 +253,14 @@ static int attach_xdp(const struct cli_hook *hook, int prog_fd, const char *path
 	return bpf_obj_pin(fd, path) < 0 ? -errno : 0;
 }
 
-static int attach(const char *instance, struct cli_hook *hook, int prog_fd, bool clsact,
+static int attach(const char *instance, struct cli_hook *hook, int prog_fd, uint32_t how,
 		  const char *path)
 {
 	int err;
 
 	if (hook->hook == XSPD_HOOK_XDP)
-		return attach_xdp(hook, prog_fd, path);
-	if (!clsact) {
+		return attach_xdp(hook, prog_fd, how & CLI_HOOK_NATIVE_ONLY, path);
+	if (!(how & CLI_HOOK_NO_TCX)) {
 		err = attach_tcx(hook, prog_fd, path);
 		if (err != -EINVAL)
 			return err;
@@ -269,7 +270,7 @@ static int attach(const char *instance, struct cli_hook *hook, int prog_fd, bool
 	return attach_clsact(instance, hook, prog_fd, path);
 }
 
-static int explain(const struct cli_hook *hook, int err)
+static int explain(const struct cli_hook *hook, uint32_t how, int err)
 {
 	const char *what = xspd_hook_name(hook->hook);
 
@@ -281,6 +282,9 @@ static int explain(const struct cli_hook *hook, int err)
 		return cli_fail("%s: %s: attached already, or another's filter has our place; "
 				"see 'bpftool net' and 'tc filter show dev %s %s'",
 				hook->dev, what, hook->dev, what);
+	if (how & CLI_HOOK_NATIVE_ONLY && err != -EPERM)
+		return cli_fail("%s: bypass: only in native XDP, which this device refuses: %s",
+				hook->dev, strerror(-err));
 	return cli_fail("%s: %s: %s%s", hook->dev, what, strerror(-err),
 			err == -EPERM ? "; run as root" : "");
 }
@@ -299,7 +303,7 @@ static bool in_the_way(const char *instance, const struct cli_hook *hook, const 
 	return cli_hook_detach(instance, &found) != XSPD_DONE;
 }
 
-int cli_hook_attach(const char *instance, const char *dev, enum xspd_hook which, bool clsact)
+int cli_hook_attach(const char *instance, const char *dev, enum xspd_hook which, uint32_t how)
 {
 	struct cli_hook hook = {.hook = which, .ifindex = if_nametoindex(dev)};
 	char path[256], dir[200], entry[256];
@@ -322,8 +326,23 @@ int cli_hook_attach(const char *instance, const char *dev, enum xspd_hook which,
 	if (in_the_way(instance, &hook, path))
 		return cli_fail("%s: %s: attached already; 'xspd detach %s --%s' takes it off", dev,
 				xspd_hook_name(which), dev, xspd_hook_name(which));
-	err = attach(instance, &hook, fd, clsact, path);
-	return err ? explain(&hook, err) : XSPD_DONE;
+	err = attach(instance, &hook, fd, how, path);
+	return err ? explain(&hook, how, err) : XSPD_DONE;
+}
+
+bool cli_hook_find(const char *instance, const char *dev, enum xspd_hook which,
+		   struct cli_hook *ret)
+{
+	struct cli_hook hook = {.hook = which};
+	char path[256];
+
+	snprintf(hook.dev, sizeof(hook.dev), "%s", dev);
+	entry_path(instance, dev, which, path, sizeof(path));
+	if (read_entry(path, &hook) || !hook.ifindex || hook.elsewhere ||
+	    hook.ifindex != if_nametoindex(dev))
+		return false;
+	*ret = hook;
+	return true;
 }
 
 static uint32_t program_id(const char *instance, enum xspd_hook hook)
@@ -372,5 +391,9 @@ int cli_hook_detach(const char *instance, const struct cli_hook *hook)
 				strerror(-err), err == -EPERM ? "; run as root" : "");
 	if (hook->kind == CLI_HOOK_CLSACT && hook->ifindex)
 		cli_clsact_tidy(hook);
+	/* after the hook: a mode without one does nothing, and without an ifindex the daemon tidies
+	 */
+	if (hook->ifindex)
+		cli_mode_drop(instance, hook->ifindex, hook->hook);
 	return XSPD_DONE;
 }

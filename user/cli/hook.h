@@ -37,13 +37,22 @@ const char *cli_hook_kind_name(enum cli_hook_kind kind);
 /* Every entry, by name. 0 or a negative errno; the caller frees *ret. */
 int cli_hook_list(const char *instance, struct cli_hook **ret, size_t *ret_count);
 
+enum cli_hook_how {
+	CLI_HOOK_NO_TCX = 1,	  /* clsact, without trying TCX */
+	CLI_HOOK_NATIVE_ONLY = 2, /* XDP: do not fall back to generic */
+};
+
 /**
  * cli_hook_attach() - Attach the pinned entry program of @hook to a device of this namespace.
- * @clsact: do not try TCX.
+ * @how: enum cli_hook_how.
  * Complains itself; nothing is left attached on failure.
  * Return: XSPD_DONE or XSPD_FAILED.
  */
-int cli_hook_attach(const char *instance, const char *dev, enum xspd_hook hook, bool clsact);
+int cli_hook_attach(const char *instance, const char *dev, enum xspd_hook hook, uint32_t how);
+
+/* Is there an entry of @hook of this very device? Fills *ret. */
+bool cli_hook_find(const char *instance, const char *dev, enum xspd_hook hook,
+		   struct cli_hook *ret);
 
 /* Take one off, its entry too; a device that is gone is no failure. Complains itself. */
 int cli_hook_detach(const char *instance, const struct cli_hook *hook);

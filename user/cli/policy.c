@@ -126,6 +126,8 @@ static void print_row(const struct row *row)
 		printf("\t%s\n", text);
 	printf("\tpackets %" PRIu64 " bytes %" PRIu64, (uint64_t)row->count.packets,
 	       (uint64_t)row->count.bytes);
+	if (row->count.acted)
+		printf(" acted on %" PRIu64, (uint64_t)row->count.acted);
 	if (row->count.last)
 		printf(" last used %.1f s ago\n", (double)idle_ms(&row->count) / 1e3);
 	else
@@ -138,6 +140,7 @@ static struct json_object *row_json(const struct row *row)
 
 	cli_json_number(o, "packets", row->count.packets);
 	cli_json_number(o, "bytes", row->count.bytes);
+	cli_json_number(o, "acted", row->count.acted);
 	if (row->count.last)
 		cli_json_number(o, "last_used_ms_ago", idle_ms(&row->count));
 	else

@@ -238,13 +238,15 @@ int cli_view_count(const struct cli_view *view, uint32_t slot, const struct xspd
 		   struct xspd_count *ret)
 {
 	struct xspd_count cpu[view->cpus];
-	struct xspd_count sum = {.packets = info->base_packets, .bytes = info->base_bytes};
+	struct xspd_count sum = {.packets = info->base_packets, .bytes = info->base_bytes,
+				 .acted = info->base_acted};
 
 	if (bpf_map_lookup_elem(view->count_fd, &slot, cpu) < 0)
 		return -errno;
 	for (uint32_t i = 0; i < view->cpus; i++) {
 		sum.packets += cpu[i].packets;
 		sum.bytes += cpu[i].bytes;
+		sum.acted += cpu[i].acted;
 		if (cpu[i].last > sum.last)
 			sum.last = cpu[i].last;
 	}

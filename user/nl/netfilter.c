@@ -194,9 +194,10 @@ static int hook_read(const struct nlmsghdr *nlh, void *ctx)
 int xspd_nf_hooks(xspd_nf_cb cb, void *ctx)
 {
 	static const uint8_t families[] = {NFPROTO_IPV4, NFPROTO_IPV6};
+	static bool none; /* asking would make the kernel look for a module every time */
 	struct walk walk = {.cb = cb, .ctx = ctx};
 
-	for (size_t i = 0; i < XSPD_ARRAY_SIZE(families); i++)
+	for (size_t i = 0; i < XSPD_ARRAY_SIZE(families) && !none; i++)
 		for (uint32_t number = NF_INET_PRE_ROUTING; number <= NF_INET_POST_ROUTING;
 		     number++) {
 			char buf[256] __attribute__((aligned(4)));
@@ -205,8 +206,10 @@ int xspd_nf_hooks(xspd_nf_cb cb, void *ctx)
 
 			mnl_attr_put_u32(nlh, HOOK_NUMBER, htonl(number));
 			err = xspd_nl_talk(NETLINK_NETFILTER, nlh, hook_read, &walk);
-			if (absent(err))
-				return 0;
+			if (absent(err)) {
+				none = i == 0 && number == NF_INET_PRE_ROUTING;
+				break;
+			}
 			/* EINTR: the hooks changed while they were read; it is called again soon */
 			if (err && err != -EINTR && err != -ENOENT)
 				return err;
