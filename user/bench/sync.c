@@ -18,8 +18,8 @@
 
 struct sync {
 	uint32_t policies, runs;
-	char dir[32];
-	char batch[64], snapshot[64];
+	char dir[256];
+	char batch[272], snapshot[272];
 	struct xspd_sync_row row;
 	const char *what;
 };
@@ -295,12 +295,15 @@ static int measure(struct sync *s)
 int xspd_bench_sync(uint32_t policies, uint32_t runs, struct xspd_sync_row *ret,
 		    const char **ret_what)
 {
-	struct sync s = {.policies = policies,
-			 .runs = runs < RUNS_MOST ? runs : RUNS_MOST,
-			 .dir = "/tmp/xspd-bench.XXXXXX"};
+	struct sync s = {
+		.policies = policies,
+		.runs = runs < RUNS_MOST ? runs : RUNS_MOST,
+	};
+	const char *tmp = getenv("TMPDIR");
 	int err;
 
-	*ret_what = "make a directory in /tmp";
+	*ret_what = "make a temporary directory";
+	snprintf(s.dir, sizeof(s.dir), "%s/xspd-bench.XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(s.dir))
 		return -errno;
 	snprintf(s.batch, sizeof(s.batch), "%s/batch", s.dir);

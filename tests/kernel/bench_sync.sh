@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# xspd bench sync: its rows, what they promise, and that nothing is left behind. No times: they are the machine's.
+. tests/lib/tap.sh
+mkdir "$T/tmp"
+TMPDIR=$T/tmp "$X" bench sync --policies 300 --json >"$T/rows" 2>"$T/err" &
+bench=$!
+wait $bench
+equal "it ends well" "$? $(cat "$T/err")" "0 "
+equal "one row, with the keys of the contract first" "$(field 'len(d), " ".join(list(d[0])[:9])' <"$T/rows")" \
+	"(1, 'policies insert_s_off insert_s_on load_s mirrored lag_p50_us lag_p99_us lost redumps')"
+equal "every policy is in the maps, no event was lost" \
+	"$(field 'd[0]["policies"], d[0]["mirrored"], d[0]["lost"], d[0]["redumps"]' <"$T/rows")" "(300, 300, 0, 0)"
+equal "all was measured" "$(field 'all(d[0][k] > 0 for k in ("insert_s_off", "insert_s_on", "load_s", "lag_p50_us", "churn_lag_p50_us", "churn_rate")) and d[0]["lag_p50_us"] <= d[0]["lag_p99_us"]' <"$T/rows")" True
+equal "nothing is left behind" "$(ls "$T/tmp")$(ls "$PINS" | grep -- "-$bench-")" ""
+fails "no such option" 2 "unknown option" "$X" bench sync --shape x
+fails "no words" 2 "takes no words" "$X" bench sync now
+fails "too many" 2 "give a number" "$X" bench sync --policies 2000000
+done_testing
