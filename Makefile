@@ -46,7 +46,7 @@ TEST_LIB := $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/lib/*.c))
 FUZZ_SECONDS ?= 20
 # Debian kernels to boot, and what to run in each (tests/vm/README.md)
 VM_KERNELS ?= 6.1 6.12
-VM_JOBS ?= load esp ties kernel
+VM_JOBS ?= load esp ties snapshot kernel
 
 .PHONY: all deps check check-unit check-prog check-fuzz check-kernel check-vm test bench demo install clean
 .DELETE_ON_ERROR:
