@@ -4,6 +4,7 @@
  * reference must name the same policy.  XSPD_SEED=N runs another course.
  */
 #include <criterion/criterion.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/xfrm.h>
 #include <stdio.h>
@@ -13,10 +14,10 @@
 #include "lib/churn.h"
 #include "lib/judge.h"
 #include "lib/netns.h"
+#include "lib/packet.h"
 #include "util.h"
 
-#define FLOWS  1000 /* asked at a time */
-#define PERIOD 20   /* rounds between SPDs of one size and another */
+#define PERIOD 20 /* rounds between SPDs of one size and another */
 /* MIGRATE events are about nothing that a mirror must see here: only the questions make them */
 #define GROUPS (XSPD_NL_GROUPS & ~(1u << (XFRMNLGRP_MIGRATE - 1)))
 
@@ -24,8 +25,9 @@ struct course {
 	const char *name;
 	uint64_t seed;
 	uint32_t rounds;
-	uint32_t most; /* policies */
-	bool in_place; /* updates that keep the priority: ties */
+	uint32_t flows; /* asked in each */
+	uint32_t most;	/* policies */
+	bool in_place;	/* updates that keep the priority: ties */
 	uint32_t prune_at, coarsen_at;
 };
 
@@ -103,7 +105,7 @@ static void round_changes(struct run *run, const struct course *course, uint32_t
 
 static void walk(const struct course *course)
 {
-	static struct xspd_flow flows[FLOWS];
+	static struct xspd_flow flows[JUDGE_FLOWS];
 	struct run run;
 
 	run_open(&run, course);
@@ -115,9 +117,9 @@ static void walk(const struct course *course)
 	run.gen.user = 3;
 	for (uint32_t round = 0; round < course->rounds; round++) {
 		round_changes(&run, course, round);
-		flows_make(&run, flows, FLOWS);
-		cr_assert_eq(judge_flows(&run.judge, flows, FLOWS), 0);
-		if (round % 100 == 99)
+		flows_make(&run, flows, course->flows);
+		cr_assert_eq(judge_flows(&run.judge, flows, course->flows), 0);
+		if (round % 50 == 49)
 			cr_expect_eq(churn_audit(&run.churn), 0, "the mirror is not the SPD");
 	}
 	judge_report(&run.judge, course->name);
@@ -132,8 +134,11 @@ static void walk(const struct course *course)
 
 Test(differential, created_only)
 {
-	walk(&(struct course){
-		.name = "no updates in place", .seed = 1, .rounds = 500, .most = 300});
+	walk(&(struct course){.name = "no updates in place",
+			      .seed = 1,
+			      .rounds = 500,
+			      .flows = 1000,
+			      .most = 300});
 }
 
 Test(differential, updated_in_place)
@@ -141,15 +146,21 @@ Test(differential, updated_in_place)
 	walk(&(struct course){.name = "updates in place",
 			      .seed = 2,
 			      .rounds = 500,
+			      .flows = 1000,
 			      .most = 300,
 			      .in_place = true});
 }
 
-/* Every lookup goes through the tries. */
+/* Every lookup goes through the tries. Sets are built more often then: fewer changes, more flows.
+ */
 Test(differential, pruned)
 {
-	walk(&(struct course){
-		.name = "tries", .seed = 3, .rounds = 300, .most = 300, .prune_at = 1});
+	walk(&(struct course){.name = "tries",
+			      .seed = 3,
+			      .rounds = 100,
+			      .flows = 3000,
+			      .most = 300,
+			      .prune_at = 1});
 }
 
 /* Mask classes merged into few, so that chains are long. */
@@ -157,8 +168,171 @@ Test(differential, coarsened)
 {
 	walk(&(struct course){.name = "coarsened",
 			      .seed = 4,
-			      .rounds = 300,
+			      .rounds = 100,
+			      .flows = 3000,
 			      .most = 300,
 			      .in_place = true,
 			      .coarsen_at = 4});
+}
+
+/* --- marks ----------------------------------------------------------------------- */
+
+/* 0.0.0.0, ::, ::1 and the like: no packet comes from there, or leaves for it. */
+static bool address_odd(const __be32 *addr)
+{
+	return !addr[0];
+}
+
+/* What a socket can send: UDP, from a real port, out by the device that everything leaves by. */
+static void flows_sendable(struct run *run, struct xspd_flow *flows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		do
+			flows_make(run, &flows[i], 1);
+		while (address_odd(flows[i].saddr) || address_odd(flows[i].daddr) ||
+		       flows[i].if_id);
+		if (flows[i].proto != IPPROTO_UDP || !flows[i].sport)
+			flows[i].sport = htons(500);
+		if (!flows[i].dport)
+			flows[i].dport = htons(53);
+		flows[i].proto = IPPROTO_UDP;
+		/* an IPv6 socket that is not bound is looked up without a device */
+		flows[i].oif = flows[i].family == XSPD_INET ? run->gen.devs[1] : 0;
+	}
+}
+
+Test(differential, marks_sent)
+{
+	static struct xspd_flow flows[JUDGE_FLOWS];
+	struct course course = {.name = "marks, sent", .seed = 5, .most = 150, .in_place = true};
+	struct run run;
+
+	run_open(&run, &course);
+	run.gen.dir = XSPD_OUT;
+	run.gen.mark = 60;
+	run.gen.flow_marks = true;
+	run.gen.dev = 10;
+	run.gen.block = 15;
+	for (uint32_t round = 0; round < 100; round++) {
+		round_changes(&run, &course, round);
+		flows_sendable(&run, flows, 500);
+		cr_assert_eq(judge_sent(&run.judge, flows, 500), 0);
+	}
+	judge_report(&run.judge, course.name);
+	cr_expect_eq(run.judge.wrong, 0);
+	cr_expect_gt(run.judge.named, run.judge.probes / 4);
+	run_close(&run);
+}
+
+/* The policies in the order in which they were made; it is all that counts. */
+struct deck {
+	struct xspd_pol pol[30];
+	size_t count;
+};
+
+static void deck_make(struct run *run, struct deck *deck)
+{
+	struct xspd_pol *pol;
+
+	cr_assert_eq(xspd_spd_flush(run->mirror->spd, XSPD_MAIN), 0);
+	deck->count = 0;
+	while (deck->count < XSPD_ARRAY_SIZE(deck->pol)) {
+		pol = &deck->pol[deck->count];
+		gen_policy(&run->gen, pol);
+		if (xspd_spd_find_identity(run->mirror->spd, pol))
+			continue;
+		pol->index = pol->tmpl.reqid << 3 | pol->dir;
+		cr_assert_eq(xspd_spd_upsert(run->mirror->spd, pol), 0);
+		deck->count++;
+	}
+}
+
+static void deck_deal(struct run *run, const struct deck *deck)
+{
+	char buf[2048] = {};
+	struct xspd_pol pol;
+
+	cr_assert_eq(
+		oracle_request(run->oracle, xspd_nl_put_flush(buf, XSPD_MAIN, NLM_F_REQUEST, 0)),
+		0);
+	for (size_t i = 0; i < deck->count; i++) {
+		pol = deck->pol[i];
+		pol.index = 0;
+		memset(buf, 0, sizeof(buf));
+		cr_assert_eq(oracle_request(run->oracle,
+					    xspd_nl_put_policy(buf, &pol, XFRM_MSG_NEWPOLICY,
+							       NLM_F_REQUEST, 0)),
+			     0);
+	}
+}
+
+/* Any protocol; a few are fragments, on a forwarder that does not reassemble. */
+static void packet_make(struct run *run, const struct packet_way *way, const struct deck *deck,
+			struct xspd_flow *packet, struct xspd_flow *flow)
+{
+	const struct xspd_pol *pol;
+
+	do {
+		pol = &deck->pol[gen_below(&run->gen, (uint32_t)deck->count)];
+		gen_flow(&run->gen, pol, pol, packet);
+	} while (address_odd(packet->saddr) || address_odd(packet->daddr));
+	packet->oif = packet_way_oif(way, packet->dir);
+	if (packet->dir != XSPD_IN && gen_chance(&run->gen, 10))
+		packet->frag = 1 + gen_below(&run->gen, 2);
+	*flow = *packet;
+	if (flow->frag)
+		flow->sport = flow->dport = 0;
+}
+
+static void packet_judge(struct run *run, struct packet_way *way, const struct deck *deck)
+{
+	struct xspd_flow packet, flow;
+	struct xspd_answer answer;
+	struct packet_used used[4] = {};
+	struct xspd_ref ref = {};
+	size_t count = 0;
+
+	packet_make(run, way, deck, &packet, &flow);
+	deck_deal(run, deck);
+	cr_assert_eq(packet_send(way, &packet), 0);
+	cr_assert_eq(packet_used(used, XSPD_ARRAY_SIZE(used), &count), 0);
+	cr_assert_eq(judge_program(&run->judge, &flow, 1, &answer), 0);
+	xspd_spd_lookup(run->mirror->spd, &flow, &ref);
+	run->judge.kernel++;
+	if (count > 1 || (count ? used[0].reqid : 0) != (ref.pol ? ref.pol->tmpl.reqid : 0))
+		judge_wrong(&run->judge, &flow, "not %u, says a packet (%zu used, %u)",
+			    ref.pol ? ref.pol->tmpl.reqid : 0, count, used[0].reqid);
+}
+
+/* In, fwd and out with marks, and fragments: real packets, one for each load of the SPD. */
+Test(differential, marks_in_packets)
+{
+	struct course course = {.name = "marks, in packets", .seed = 6, .most = 30};
+	struct packet_way *way;
+	struct deck deck;
+	struct run run;
+
+	run_open(&run, &course);
+	mirror_free(run.mirror);
+	cr_assert_eq(mirror_new(&run.mirror, 0, &(struct xspd_plane_opts){.bench = true}), 0);
+	run.judge.mirror = run.mirror;
+	cr_assert_eq(packet_way_new(&way), 0);
+	run.gen.mark = 60;
+	run.gen.flow_marks = true;
+	run.gen.dev = 10;
+	run.gen.block = 25;
+	run.gen.optional = true;
+	run.gen.devs[2] = run.gen.devs[1];
+	for (int round = 0; round < 60; round++) {
+		run.gen.dir = round % 3;
+		deck_make(&run, &deck);
+		for (int i = 0; i < 100; i++)
+			packet_judge(&run, way, &deck);
+	}
+	judge_report(&run.judge, course.name);
+	cr_expect_eq(run.judge.wrong, 0);
+	cr_expect_gt(run.judge.named, run.judge.probes / 4);
+	packet_way_free(way);
+	mirror_free(run.mirror);
+	oracle_free(run.oracle);
 }

@@ -83,6 +83,19 @@ static int read_policy_key(struct case_reader *r, const char *key, struct xspd_p
 	return refuse(r, "unknown key: %s", key);
 }
 
+static int read_policy_keys(struct case_reader *r, struct xspd_pol *pol)
+{
+	const char *key;
+	int err;
+
+	while ((key = strtok_r(NULL, " ", &r->save))) {
+		err = read_policy_key(r, key, pol);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static struct case_policy *policy_find(struct casefile *cf, const char *name)
 {
 	for (size_t i = 0; i < cf->policies; i++)
@@ -112,7 +125,7 @@ static struct case_policy *policy_add(struct casefile *cf, const char *name)
 /* policy, update, delete: a name, then keys.  Only a delete leaves no trace for later lines. */
 static int read_policy(struct case_reader *r)
 {
-	const char *name = strtok_r(NULL, " ", &r->save), *key;
+	const char *name = strtok_r(NULL, " ", &r->save);
 	struct case_policy *policy;
 	struct xspd_pol pol;
 	int err;
@@ -129,11 +142,9 @@ static int read_policy(struct case_reader *r)
 	if (!policy)
 		return -ENOMEM;
 	pol = policy->pol;
-	while ((key = strtok_r(NULL, " ", &r->save))) {
-		err = read_policy_key(r, key, &pol);
-		if (err)
-			return err;
-	}
+	err = read_policy_keys(r, &pol);
+	if (err)
+		return err;
 	r->step->pol = pol;
 	r->step->refused = r->comment && strncmp(r->comment, "refused:", 8) == 0;
 	if (r->step->kind != CASE_DELETE)
@@ -227,26 +238,30 @@ static int read_answer(struct case_reader *r)
 	return 0;
 }
 
-static int read_flow(struct case_reader *r)
+/* Up to the arrow or the end of the line. */
+static int read_flow_keys(struct case_reader *r, struct xspd_flow *flow)
 {
-	struct case_step *step = r->step;
 	const char *key;
 	int err;
 
-	step->verdict = -1;
-	for (;;) {
-		key = strtok_r(NULL, " ", &r->save);
-		if (!key)
-			return refuse(r, "no arrow");
-		if (strcmp(key, "->") == 0)
-			break;
-		err = read_flow_key(r, key, &step->packet);
+	while ((key = strtok_r(NULL, " ", &r->save)) && strcmp(key, "->")) {
+		err = read_flow_key(r, key, flow);
 		if (err)
 			return err;
 	}
 	/* received packets are looked up with the loopback device, whatever they came in by */
-	if (step->packet.dir == XSPD_IN)
-		step->packet.oif = 1;
+	if (flow->dir == XSPD_IN)
+		flow->oif = 1;
+	return 0;
+}
+
+static int read_flow(struct case_reader *r)
+{
+	struct case_step *step = r->step;
+
+	step->verdict = -1;
+	if (read_flow_keys(r, &step->packet))
+		return -EINVAL;
 	step->flow = step->packet;
 	if (step->flow.frag)
 		step->flow.sport = step->flow.dport = 0;
@@ -305,6 +320,50 @@ static int read_line(struct case_reader *r, char *line, unsigned int number)
 	memset(r->step, 0, sizeof(*r->step));
 	r->step->line = number;
 	return read_step(r, line);
+}
+
+/* strtok_r() wants to have begun somewhere. */
+static char *words_begin(struct case_reader *r, const char *words)
+{
+	char *copy = malloc(strlen(words) + 3);
+
+	if (copy) {
+		sprintf(copy, ". %s", words);
+		strtok_r(copy, " ", &r->save);
+	}
+	return copy;
+}
+
+struct xspd_pol case_pol(const char *words)
+{
+	char error[128] = "";
+	struct case_reader reader = {.error = error, .error_len = sizeof(error)};
+	xspd_autofree char *copy = words_begin(&reader, words);
+	struct xspd_pol pol = {};
+
+	if (!copy || read_policy_keys(&reader, &pol)) {
+		fprintf(stderr, "%s: %s\n", words, error);
+		abort();
+	}
+	if (pol.tmpl.required) {
+		pol.tmpl.count = 1;
+		pol.tmpl.proto = IPPROTO_ESP;
+	}
+	return pol;
+}
+
+struct xspd_flow case_flow(const char *words)
+{
+	char error[128] = "";
+	struct case_reader reader = {.error = error, .error_len = sizeof(error)};
+	xspd_autofree char *copy = words_begin(&reader, words);
+	struct xspd_flow flow = {};
+
+	if (!copy || read_flow_keys(&reader, &flow)) {
+		fprintf(stderr, "%s: %s\n", words, error);
+		abort();
+	}
+	return flow;
 }
 
 int casefile_read(const char *path, struct casefile **ret, char *error, size_t len)

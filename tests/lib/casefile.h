@@ -64,6 +64,13 @@ void casefile_free(struct casefile *cf);
 /* "P1"; "none" for 0, "?" for a reqid that no policy has. */
 const char *casefile_name(const struct casefile *cf, uint32_t reqid);
 
+/*
+ * The keys of a policy or flow line, without kind, name and answer. For tests: abort on a
+ * mistake.  No template is added; reqid is ignored; a fragment keeps its ports.
+ */
+struct xspd_pol case_pol(const char *words);
+struct xspd_flow case_flow(const char *words);
+
 /* Do a step that is no flow to the kernel: its answer, 0 or a negative errno. */
 int case_apply(struct oracle *oracle, const struct case_step *step);
 

@@ -261,6 +261,6 @@ void gen_flow(struct gen *gen, const struct xspd_pol *src, const struct xspd_pol
 	flow.oif = (uint32_t)dst->sel.ifindex;
 	if (!flow.oif || gen_chance(gen, 10))
 		flow.oif = gen->devs[gen_below(gen, 3)];
-	flow.if_id = gen_chance(gen, 95) ? dst->if_id : gen_below(gen, 4);
+	flow.if_id = gen->if_id && gen_chance(gen, 5) ? gen_below(gen, 4) : dst->if_id;
 	*ret = flow;
 }

@@ -268,6 +268,47 @@ int judge_flows(struct judge *judge, const struct xspd_flow *flows, size_t count
 	return err ? err : judge_kernel(judge, flows, count, refs, asked);
 }
 
+static int judge_one_sent(struct judge *judge, const struct xspd_flow *flow,
+			  const struct xspd_ref *ref)
+{
+	uint32_t index = 0;
+	int err;
+
+	if (ref->verdict == XSPD_DEFER) {
+		judge->deferred++;
+		if (ref->reason != XSPD_R_TIE)
+			judge_wrong(judge, flow, "deferred: %s", xspd_reason_name(ref->reason));
+		return 0;
+	}
+	err = oracle_send(judge->oracle, flow, &index);
+	judge->kernel++;
+	if (err && err != -EPERM) {
+		judge_wrong(judge, flow, "cannot be sent: %s", strerror(-err));
+		return err;
+	}
+	if ((err == -EPERM) != (ref->verdict == XSPD_DENY))
+		judge_wrong(judge, flow, "not %s, says the kernel (%s)",
+			    xspd_verdict_name(ref->verdict), err ? "EPERM" : "no EPERM");
+	else if (!err && index != (ref->pol ? ref->pol->index : 0))
+		judge_wrong(judge, flow, "not index %u, says the kernel (%u)",
+			    ref->pol ? ref->pol->index : 0, index);
+	return 0;
+}
+
+int judge_sent(struct judge *judge, const struct xspd_flow *flows, size_t count)
+{
+	xspd_autofree struct xspd_answer *answers = calloc(count, sizeof(*answers));
+	xspd_autofree struct xspd_ref *refs = calloc(count, sizeof(*refs));
+	int err;
+
+	if (!answers || !refs)
+		return -ENOMEM;
+	err = judge_refs(judge, flows, count, answers, refs);
+	for (size_t i = 0; i < count && !err; i++)
+		err = judge_one_sent(judge, &flows[i], &refs[i]);
+	return err ? err : oracle_flush_states(judge->oracle);
+}
+
 void judge_report(const struct judge *judge, const char *name)
 {
 	printf("%s: %" PRIu64 " probes (%" PRIu64 " questions to the kernel), %" PRIu64

@@ -27,6 +27,12 @@ struct judge {
 int judge_flows(struct judge *judge, const struct xspd_flow *flows, size_t count);
 
 /*
+ * The same by oracle_send(): OUT, UDP, with marks.  A block policy is not named, only that it
+ * is one.
+ */
+int judge_sent(struct judge *judge, const struct xspd_flow *flows, size_t count);
+
+/*
  * The program and the reference only; @answers get what the program said. Wrong
  * ones are counted.
  */

@@ -58,7 +58,8 @@ int oracle_winner(struct oracle *oracle, const struct xspd_flow *flow, uint8_t d
 /*
  * OUT with a mark: a UDP datagram of no bytes is "sent" with MSG_PROBE, from any
  * address (IP_TRANSPARENT), and the winner's template asks for an SA (XFRM_MSG_ACQUIRE).
- * Needs netns_routes(), and flow->oif is taken to be the device that these lead to.  Flush the SAs
+ * Needs netns_routes(), and flow->oif is taken to be the device that these lead to (IPv6:
+ * 0, an unbound socket is looked up without a device).  Flush the SAs
  * it leaves behind (oracle_flush_states()) before the next oracle_ask(). @ret_index gets the
  * kernel's index of the winner, 0: none. Return: 0, -EPERM (a block policy or default block), or
  * another negative errno.

@@ -65,6 +65,8 @@ static void put_checksum(uint8_t *l4, size_t len, const struct xspd_flow *flow)
 		sum += flow->proto + len;
 	}
 	folded = sum_fold(sum_add(sum, l4, len));
+	if (!folded) /* "none" to UDP */
+		folded = 0xffff;
 	memcpy(l4 + at, &folded, sizeof(folded));
 }
 
