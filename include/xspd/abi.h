@@ -520,7 +520,13 @@ struct xspd_conf {
 	__u64 repaired_add;	/* what the re-dumps put right, in total */
 	__u64 repaired_del;
 	__u64 repaired_mod;
-	__u64 pad2[7];
+	__u64 last_repair;	/* CLOCK_REALTIME, ns, of the last re-dump that put anything right; 0 = none */
+	__u32 last_add;		/* what that was */
+	__u32 last_del;
+	__u32 last_mod;
+	__u32 threshold_changes;
+	__u32 doubt_times[7];	/* by bit number of enum xspd_doubt: times it was raised */
+	__u32 cache;		/* entries a CPU; 0: no cache */
 };
 _Static_assert(sizeof(struct xspd_conf) == 256, "map ABI");
 

@@ -91,7 +91,8 @@ static bool settle(void)
 
 	do
 		cr_assert_eq(xspd_daemon_turn(d, 20, -1), 0);
-	while ((xspd_plane_conf(d->plane)->doubt || d->dump_at || d->reread_at || d->rebuild_at) &&
+	while ((xspd_plane_conf(d->plane)->doubt || d->dump_at || d->reread_at || d->rebuild_at ||
+		d->beat_at <= xspd_now(CLOCK_MONOTONIC)) &&
 	       xspd_now(CLOCK_MONOTONIC) < end);
 	return !xspd_plane_conf(d->plane)->doubt;
 }

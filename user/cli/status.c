@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/acts.h"
 #include "cli/cli.h"
 #include "cli/hook.h"
+#include "cli/mode.h"
 #include "cli/selector.h"
 #include "cli/view.h"
 #include "reason.h"
@@ -18,6 +20,7 @@ struct status {
 	struct xspd_stat stat[XSPD_HOOK_MAX_][XSPD_R_MAX_];
 	struct cli_hook *hooks;
 	size_t hook_count;
+	struct cli_acts acts;
 	bool alive;
 	int64_t lease_left_ms;
 };
@@ -37,7 +40,8 @@ static int collect(const struct cli_view *view, struct status *ret)
 			if (err)
 				return err;
 		}
-	return cli_hook_list(view->instance, &ret->hooks, &ret->hook_count);
+	err = cli_hook_list(view->instance, &ret->hooks, &ret->hook_count);
+	return err ?: cli_acts_read(&ret->acts, view, ret->hooks, ret->hook_count);
 }
 
 static double seconds_since(uint64_t real_ns)
@@ -67,6 +71,8 @@ static void print_daemon(const struct cli_view *view, const struct status *s)
 
 static void print_doubt(const struct xspd_conf *conf)
 {
+	unsigned int any = 0;
+
 	printf("doubt    ");
 	for (uint32_t bit = 1; bit; bit <<= 1)
 		if (conf->doubt & bit)
@@ -75,6 +81,10 @@ static void print_doubt(const struct xspd_conf *conf)
 		printf(" none");
 	else if (conf->doubt_since)
 		printf(" for %.1f s: the kernel decides", seconds_since(conf->doubt_since));
+	for (size_t bit = 0; bit < XSPD_ARRAY_SIZE(conf->doubt_times); bit++)
+		if (conf->doubt_times[bit])
+			printf("%s %s %u", any++ ? "," : "; so far", xspd_doubt_name(1u << bit),
+			       conf->doubt_times[bit]);
 	printf("\n");
 }
 
@@ -87,9 +97,14 @@ static void print_numbers(const struct xspd_conf *conf)
 	       ", swaps %" PRIu64 "\n",
 	       (uint64_t)conf->events, (uint64_t)conf->lost, (uint64_t)conf->dumps,
 	       (uint64_t)conf->doubts, (uint64_t)conf->swaps);
-	printf("repaired  added %" PRIu64 ", removed %" PRIu64 ", changed %" PRIu64 "\n",
+	printf("repaired  added %" PRIu64 ", removed %" PRIu64 ", changed %" PRIu64,
 	       (uint64_t)conf->repaired_add, (uint64_t)conf->repaired_del,
 	       (uint64_t)conf->repaired_mod);
+	if (conf->last_repair)
+		printf("; %.1f s ago: added %u, removed %u, changed %u",
+		       seconds_since(conf->last_repair), conf->last_add, conf->last_del,
+		       conf->last_mod);
+	printf("\n");
 	printf("default   ");
 	for (int dir = 0; dir < XSPD_DIR_MAX_; dir++)
 		printf("%s%s %s", dir ? ", " : "", xspd_dir_name(dir),
@@ -99,10 +114,14 @@ static void print_numbers(const struct xspd_conf *conf)
 
 static void print_hooks(const struct status *s)
 {
-	for (size_t i = 0; i < s->hook_count; i++)
-		printf("attached  %s %s (%s)%s\n", s->hooks[i].dev,
-		       xspd_hook_name(s->hooks[i].hook), cli_hook_kind_name(s->hooks[i].kind),
+	for (size_t i = 0; i < s->hook_count; i++) {
+		char mode[96];
+
+		cli_mode_text(s->acts.mode[i], mode, sizeof(mode));
+		printf("attached  %s %s (%s) %s%s\n", s->hooks[i].dev,
+		       xspd_hook_name(s->hooks[i].hook), cli_hook_kind_name(s->hooks[i].kind), mode,
 		       s->hooks[i].ifindex ? "" : ": device is gone, 'xspd detach' tidies up");
+	}
 	if (!s->hook_count)
 		printf("attached  nothing by 'xspd attach'\n");
 }
@@ -149,6 +168,15 @@ static struct json_object *doubt_json(const struct xspd_conf *conf)
 	return o;
 }
 
+static struct json_object *doubt_times_json(const struct xspd_conf *conf)
+{
+	struct json_object *o = json_object_new_object();
+
+	for (size_t bit = 0; bit < XSPD_ARRAY_SIZE(conf->doubt_times); bit++)
+		cli_json_number(o, xspd_doubt_name(1u << bit), conf->doubt_times[bit]);
+	return o;
+}
+
 static struct json_object *hooks_json(const struct status *s)
 {
 	struct json_object *array = json_object_new_array();
@@ -160,6 +188,9 @@ static struct json_object *hooks_json(const struct status *s)
 		cli_json_text(o, "hook", xspd_hook_name(s->hooks[i].hook));
 		cli_json_text(o, "kind", cli_hook_kind_name(s->hooks[i].kind));
 		cli_json_number(o, "ifindex", s->hooks[i].ifindex);
+		json_object_object_add(o, "mode", cli_mode_json(s->acts.mode[i]));
+		cli_json_bool(o, "dry_run", s->acts.mode[i] & XSPD_MODE_DRY_RUN);
+		cli_json_bool(o, "ignore_netfilter", s->acts.mode[i] & XSPD_MODE_NETFILTER);
 		json_object_array_add(array, o);
 	}
 	return array;
@@ -219,6 +250,11 @@ static void print_json(const struct cli_view *view, const struct status *s)
 		{"repaired_added", conf->repaired_add},
 		{"repaired_removed", conf->repaired_del},
 		{"repaired_changed", conf->repaired_mod},
+		{"last_repair_ns", conf->last_repair},
+		{"last_added", conf->last_add},
+		{"last_removed", conf->last_del},
+		{"last_changed", conf->last_mod},
+		{"threshold_changes", conf->threshold_changes},
 	};
 
 	cli_json_text(o, "instance", view->instance);
@@ -227,11 +263,15 @@ static void print_json(const struct cli_view *view, const struct status *s)
 	json_object_object_add(o, "daemon", daemon_json(s));
 	json_object_object_add(o, "doubt", doubt_json(conf));
 	cli_json_number(o, "doubt_since_ns", conf->doubt_since);
+	json_object_object_add(o, "doubt_times", doubt_times_json(conf));
 	json_object_object_add(o, "default", defaults_json(conf));
 	for (size_t i = 0; i < XSPD_ARRAY_SIZE(numbers); i++)
 		cli_json_number(o, numbers[i].key, numbers[i].value);
 	json_object_object_add(o, "attached", hooks_json(s));
 	json_object_object_add(o, "hooks", stats_json(s));
+	json_object_object_add(o, "acts", cli_acts_json(&s->acts));
+	json_object_object_add(o, "env", cli_acts_env_json(conf->env));
+	json_object_object_add(o, "cache", cli_acts_cache_json(&s->acts, conf->cache));
 	cli_json_print(o);
 }
 
@@ -240,8 +280,11 @@ static void print_text(const struct cli_view *view, const struct status *s)
 	print_daemon(view, s);
 	print_doubt(&s->conf);
 	print_numbers(&s->conf);
+	cli_acts_print_cache(&s->acts, s->conf.cache);
+	cli_acts_print_env(s->conf.env);
 	print_hooks(s);
 	print_stats(s);
+	cli_acts_print(&s->acts);
 }
 
 int status_main(int argc, char **argv)
@@ -271,6 +314,7 @@ int status_main(int argc, char **argv)
 		rc = cli_fail("status: the daemon of instance %s is not running; start 'xspd run'",
 			      common.instance);
 	free(status.hooks);
+	cli_acts_free(&status.acts);
 	cli_view_close(&view);
 	return rc;
 }

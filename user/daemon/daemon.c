@@ -7,6 +7,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "nl/netfilter.h"
 #include "util.h"
 
 #define MS	    1000000ull
@@ -39,6 +40,30 @@ static int open_all(struct xspd_daemon *d, const struct xspd_daemon_opts *opts)
 	return err;
 }
 
+/*
+ * What a former daemon has left stays in service, answering DEFER, until there is a set to replace
+ * it: if the dump fails, that is when a later one has succeeded.
+ */
+static int first_build(struct xspd_daemon *d)
+{
+	int err;
+
+	xspd_daemon_doubt(d, XSPD_DOUBT_START, 0);
+	err = xspd_daemon_dump(d);
+	if (err == -EPERM)
+		return err; /* trying again will not help */
+	if (err) {
+		d->rebuild = true;
+		return 0;
+	}
+	err = xspd_plane_build(d->plane, d->spd);
+	if (err)
+		return err;
+	d->ready = true;
+	xspd_daemon_doubt(d, 0, XSPD_DOUBT_START);
+	return 0;
+}
+
 int xspd_daemon_new(struct xspd_daemon **ret, const struct xspd_daemon_opts *opts)
 {
 	uint64_t lease = (opts->plane.lease_ms ? opts->plane.lease_ms : 3000) * MS;
@@ -48,23 +73,20 @@ int xspd_daemon_new(struct xspd_daemon **ret, const struct xspd_daemon_opts *opt
 	if (!d)
 		return -ENOMEM;
 	d->stats.started = xspd_now(CLOCK_REALTIME);
+	d->netfilter = -1;
 	d->beat_every = lease / 3 < BEAT_EVERY ? lease / 3 : BEAT_EVERY;
 	err = open_all(d, opts);
-	if (!err) {
-		xspd_daemon_doubt(d, XSPD_DOUBT_START, 0);
-		xspd_daemon_dump(d);
-		err = xspd_plane_build(d->plane, d->spd);
-	}
+	if (!err)
+		xspd_daemon_look(d); /* nothing is answered before */
+	if (!err)
+		err = first_build(d);
 	if (err) {
 		xspd_daemon_free(d);
 		return err;
 	}
-	d->ready = true;
 	d->spd->listener = xspd_daemon_changed;
 	d->spd->ctx = d;
 	d->check_at = now_ns() + CHECK_EVERY;
-	/* if the dump failed, another is due, and LOST_EVENTS stands until it is done */
-	xspd_daemon_doubt(d, 0, XSPD_DOUBT_START);
 	xspd_daemon_beat(d);
 	xspd_daemon_publish(d);
 	*ret = d;
@@ -81,13 +103,15 @@ void xspd_daemon_free(struct xspd_daemon *d)
 	xspd_spd_free(d->spd);
 	xspd_nl_free(d->requests);
 	xspd_nl_free(d->events);
+	xspd_closep(&d->netfilter);
 	free(d);
 }
 
 /* Time until the first of the deadlines, rounded up: waking early would be waking twice. */
 static int wait_ms(const struct xspd_daemon *d, int timeout_ms)
 {
-	const uint64_t at[] = {d->beat_at, d->check_at, d->dump_at, d->reread_at, d->rebuild_at};
+	const uint64_t at[] = {d->beat_at, d->env_at,	 d->check_at,
+			       d->dump_at, d->reread_at, d->rebuild_at};
 	uint64_t now = now_ns();
 
 	for (size_t i = 0; i < XSPD_ARRAY_SIZE(at); i++) {
@@ -106,6 +130,8 @@ static bool due(uint64_t at)
 
 static void do_due(struct xspd_daemon *d)
 {
+	if (due(d->env_at))
+		xspd_daemon_look(d);
 	if (due(d->beat_at))
 		xspd_daemon_beat(d);
 	if (due(d->dump_at) || (!d->dump_at && due(d->reread_at)))
@@ -120,12 +146,15 @@ static void do_due(struct xspd_daemon *d)
 
 int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd)
 {
-	struct pollfd fds[2] = {{.fd = xspd_nl_fd(d->events), .events = POLLIN},
-				{.fd = wake_fd, .events = POLLIN}};
+	struct pollfd fds[3] = {{.fd = xspd_nl_fd(d->events), .events = POLLIN},
+				{.fd = wake_fd, .events = POLLIN},
+				{.fd = d->netfilter, .events = POLLIN}};
 
-	if (poll(fds, 2, wait_ms(d, timeout_ms)) < 0)
+	if (poll(fds, 3, wait_ms(d, timeout_ms)) < 0)
 		return errno == EINTR ? 0 : -errno;
-	if (fds[0].revents)
+	if (fds[2].revents)
+		xspd_daemon_look(d);
+	if (fds[0].revents || due(d->beat_at))
 		xspd_daemon_drain(d);
 	do_due(d);
 	xspd_daemon_publish(d);

@@ -22,6 +22,10 @@ struct xspd_daemon_stats {
 	uint64_t started, doubt_since;
 	uint64_t doubts, events, lost, dumps;
 	uint64_t repaired_add, repaired_del, repaired_mod;
+	uint64_t last_repair; /* CLOCK_REALTIME, ns */
+	struct xspd_spd_diff last;
+	uint32_t threshold_changes;
+	uint32_t doubt_times[7]; /* by bit number */
 };
 
 /* All times are CLOCK_MONOTONIC, ns; 0: not due. */
@@ -33,8 +37,13 @@ struct xspd_daemon {
 	struct xspd_daemon_stats stats;
 	uint64_t netns_ino;
 
+	int netfilter; /* readable when nf_tables have changed, -1 */
+	uint32_t env;  /* enum xspd_env, as last told to the plane */
+
 	uint64_t beat_every;
 	uint64_t beat_at;
+	uint64_t fresh_at;   /* the last time that no event was queued */
+	uint64_t env_at;     /* look at netfilter and sysctls */
 	uint64_t check_at;   /* compare counts with the kernel's */
 	uint64_t dump_at;    /* a re-dump is wanted */
 	uint64_t reread_at;  /* a dump for changed templates only: no doubt about the rest */
@@ -47,6 +56,8 @@ struct xspd_daemon {
 	bool ready;	     /* the first build is done */
 	bool rebuild;	     /* publish nothing, a build is due */
 	bool mismatch;	     /* the counts differed at the last look */
+	bool thresholds_known;
+	struct xspd_spdinfo thresholds; /* as last read: the prefix lengths only */
 };
 
 /**
@@ -69,8 +80,13 @@ int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd);
 
 /* daemon/sync.c: bring mirror and plane in step; troubles are noted in @d. */
 void xspd_daemon_lost(struct xspd_daemon *d, const char *why);
-void xspd_daemon_dump(struct xspd_daemon *d);
+/* 0, or a negative errno, and then another is due. */
+int xspd_daemon_dump(struct xspd_daemon *d);
 void xspd_daemon_rebuild(struct xspd_daemon *d);
+/*
+ * Ask the kernel for its counts, and its thresholds.  Counts that differ twice are doubt.  Changed
+ * thresholds (xfrm's hthresh) are noted and nothing more: see sync.c.
+ */
 void xspd_daemon_check(struct xspd_daemon *d);
 /* Apply what is queued. Return: messages read, or a negative errno after xspd_daemon_lost(). */
 int xspd_daemon_drain(struct xspd_daemon *d);
@@ -81,5 +97,8 @@ void xspd_daemon_publish(struct xspd_daemon *d);
 
 /* The mirror's listener: publishes a change, or notes that a build is due. */
 int xspd_daemon_changed(void *ctx, const struct xspd_change *change);
+
+/* daemon/surroundings.c: tell the plane of netfilter and sysctls, and forget modes of devices gone. */
+void xspd_daemon_look(struct xspd_daemon *d);
 
 #endif

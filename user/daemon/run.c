@@ -20,6 +20,10 @@
 #define CAPACITY_MOST (1u << 24)
 #define LEASE_MIN_MS  100
 #define LEASE_MOST_MS 60000
+#define CACHE_LEAST   64
+#define CACHE_MOST    (1u << 20)
+#define RCVBUF_LEAST  4096
+#define RCVBUF_MOST   (1u << 30)
 
 /* As tc and libbpf do: a machine without systemd may have it not mounted. */
 static int mount_bpffs(void)
@@ -64,6 +68,14 @@ static int explain(const char *instance, const char *pin, int err)
 		return cli_fail("run: instance %s: another 'xspd run' holds %s; stop it, or give "
 				"--instance another name",
 				instance, pin);
+	case ENOMEM:
+	case E2BIG:
+		return cli_fail("run: instance %s: out of memory; give --capacity a lower number, "
+				"or the process more",
+				instance);
+	case EROFS:
+		return cli_fail("run: instance %s: %s is read-only; mount bpffs there writable",
+				instance, BPFFS);
 	case EPERM:
 	case EACCES:
 		return cli_fail("run: instance %s: not permitted; run as root", instance);
@@ -101,8 +113,13 @@ static int run(const char *instance, struct xspd_daemon_opts *opts)
 	err = xspd_daemon_new(&daemon, opts);
 	if (err)
 		return explain(instance, pin, err);
-	xspd_log("%s: mirroring %u policies, pins in %s", instance,
-		 (unsigned int)HASH_COUNT(daemon->spd->by_index), pin);
+	if (daemon->ready)
+		xspd_log("%s: mirroring %u policies, pins in %s", instance,
+			 (unsigned int)HASH_COUNT(daemon->spd->by_index), pin);
+	if (xspd_plane_left_alone(daemon->plane))
+		xspd_log("%s: pins of another version beside %s are in use or not understood: left "
+			 "alone; stop their 'xspd run' and start this one again",
+			 instance, pin);
 	rc = turn_until_told(daemon, signals);
 	xspd_log("%s: stopped; what is attached stays, and leaves every packet to the kernel",
 		 instance);
@@ -110,13 +127,29 @@ static int run(const char *instance, struct xspd_daemon_opts *opts)
 	return rc;
 }
 
+/* "off", or entries a CPU: the place in it is cut out of a hash. */
+static int parse_cache(const char *text, uint32_t *ret)
+{
+	*ret = text ? 0 : XSPD_CACHE_DEFAULT;
+	if (!text || !strcmp(text, "off"))
+		return XSPD_DONE;
+	if (cli_number(text, CACHE_MOST, ret) && *ret >= CACHE_LEAST && !(*ret & (*ret - 1)))
+		return XSPD_DONE;
+	return cli_usage("run: --cache %s: give 'off', or a power of two from %u to %u", text,
+			 CACHE_LEAST, CACHE_MOST);
+}
+
 int run_main(int argc, char **argv)
 {
 	struct cli_common common = {};
 	struct xspd_daemon_opts opts = {};
+	const char *cache = NULL;
+	uint32_t rcvbuf = 0;
 	const struct cli_option options[] = {
 		{"lease", CLI_NUMBER, &opts.plane.lease_ms, LEASE_MIN_MS, LEASE_MOST_MS},
 		{"capacity", CLI_NUMBER, &opts.plane.capacity, 1, CAPACITY_MOST},
+		{"cache", CLI_STRING, &cache},
+		{"rcvbuf", CLI_NUMBER, &rcvbuf, RCVBUF_LEAST, RCVBUF_MOST},
 		{},
 	};
 	int rc = cli_parse(&common, options, &argc, &argv);
@@ -125,11 +158,15 @@ int run_main(int argc, char **argv)
 		return rc;
 	if (argc)
 		return cli_usage("run: takes no words, not '%s'", argv[0]);
+	rc = parse_cache(cache, &opts.plane.cache);
+	if (rc)
+		return rc;
 	rc = cli_enter_netns(common.netns);
 	if (!rc)
 		rc = mount_bpffs();
 	if (rc)
 		return rc;
 	raise_memlock();
+	opts.rcvbuf = (int)rcvbuf;
 	return run(common.instance, &opts);
 }

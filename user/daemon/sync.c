@@ -47,18 +47,35 @@ void xspd_daemon_publish(struct xspd_daemon *d)
 	conf->repaired_add = d->stats.repaired_add;
 	conf->repaired_del = d->stats.repaired_del;
 	conf->repaired_mod = d->stats.repaired_mod;
+	conf->last_repair = d->stats.last_repair;
+	conf->last_add = d->stats.last.added;
+	conf->last_del = d->stats.last.removed;
+	conf->last_mod = d->stats.last.modified;
+	conf->threshold_changes = d->stats.threshold_changes;
+	memcpy(conf->doubt_times, d->stats.doubt_times, sizeof(conf->doubt_times));
+}
+
+static void count_raised(struct xspd_daemon *d, uint32_t raised)
+{
+	for (size_t bit = 0; bit < XSPD_ARRAY_SIZE(d->stats.doubt_times); bit++)
+		d->stats.doubt_times[bit] += raised >> bit & 1;
 }
 
 void xspd_daemon_doubt(struct xspd_daemon *d, uint32_t set, uint32_t clear)
 {
+	count_raised(d, set & ~xspd_plane_conf(d->plane)->doubt);
 	xspd_plane_doubt(d->plane, set, clear);
 	xspd_daemon_publish(d);
 }
 
+/*
+ * The lease runs from when the mirror was last seen to be in step, not from now: a daemon that
+ * was stopped must not answer for what is still queued.
+ */
 void xspd_daemon_beat(struct xspd_daemon *d)
 {
-	xspd_plane_beat(d->plane);
-	d->beat_at = now_ns() + d->beat_every;
+	xspd_plane_lease(d->plane, d->fresh_at);
+	d->beat_at = d->fresh_at + d->beat_every;
 }
 
 /* At once the first time, then ever later while trouble goes on. */
@@ -106,14 +123,14 @@ void xspd_daemon_rebuild(struct xspd_daemon *d)
 {
 	int err = xspd_plane_build(d->plane, d->spd);
 
-	xspd_daemon_beat(d);
 	if (err < 0) {
 		rebuild_later(d, err);
 		return;
 	}
+	d->ready = true;
 	d->rebuild = false;
 	d->rebuild_at = 0;
-	xspd_daemon_doubt(d, 0, XSPD_DOUBT_GROWING);
+	xspd_daemon_doubt(d, 0, XSPD_DOUBT_GROWING | XSPD_DOUBT_START);
 }
 
 static void want_dump(struct xspd_daemon *d)
@@ -128,6 +145,8 @@ void xspd_daemon_lost(struct xspd_daemon *d, const char *why)
 	d->stats.lost++;
 	/* now, not when the request is sent: what comes from here on is suspect */
 	xspd_spd_dump_begin(d->spd);
+	if (d->dump_at) /* each loss would put it off for longer */
+		return;
 	want_dump(d);
 	xspd_log("events: %s: reading all policies again", why);
 }
@@ -188,16 +207,18 @@ int xspd_daemon_drain(struct xspd_daemon *d)
 	int n, total = 0;
 
 	for (int i = 0; i < DRAIN_MOST; i++) {
+		uint64_t start = now_ns();
+
 		n = xspd_nl_recv(d->events, DRAIN_BATCH, apply, d);
 		if (n < 0) {
 			xspd_daemon_lost(d, strerror(-n));
 			return n;
 		}
 		total += n;
-		if (n < DRAIN_BATCH)
+		if (n < DRAIN_BATCH) {
+			d->fresh_at = start;
 			break;
-		if (now_ns() >= d->beat_at)
-			xspd_daemon_beat(d);
+		}
 	}
 	return total;
 }
@@ -234,9 +255,9 @@ static int dump_entry(void *ctx, const struct xspd_event *event)
 	if (err < 0 || ++dump->entries % DUMP_STRIDE)
 		return err;
 	/* they must not overflow their queue while a large dump is read */
+	err = xspd_daemon_drain(d);
 	if (now_ns() >= d->beat_at)
 		xspd_daemon_beat(d);
-	err = xspd_daemon_drain(d);
 	return err < 0 ? err : 0;
 }
 
@@ -271,9 +292,12 @@ static void note_repairs(struct xspd_daemon *d, const struct xspd_spd_diff *diff
 	d->stats.repaired_add += diff->added;
 	d->stats.repaired_del += diff->removed;
 	d->stats.repaired_mod += diff->modified;
-	if (diff->added | diff->removed | diff->modified)
-		xspd_log("dump: put right: %u added, %u removed, %u changed", diff->added,
-			 diff->removed, diff->modified);
+	if (!(diff->added | diff->removed | diff->modified))
+		return;
+	d->stats.last_repair = xspd_now(CLOCK_REALTIME);
+	d->stats.last = *diff;
+	xspd_log("dump: put right: %u added, %u removed, %u changed", diff->added, diff->removed,
+		 diff->modified);
 }
 
 /* What is left of a dump that was given up would be in the way of the next. */
@@ -293,6 +317,8 @@ static void dump_failed(struct xspd_daemon *d, int err)
 	reopen(d);
 	if (d->dump_at)
 		return; /* events were lost: told, and arranged for */
+	if (err == -EPERM && !d->ready)
+		return; /* the start fails, and says why */
 	xspd_spd_dump_begin(d->spd);
 	want_dump(d);
 	xspd_log("dump: %s: trying again", strerror(-err));
@@ -319,7 +345,7 @@ static int dump_and_patch(struct xspd_daemon *d, bool quiet)
 	return err;
 }
 
-void xspd_daemon_dump(struct xspd_daemon *d)
+int xspd_daemon_dump(struct xspd_daemon *d)
 {
 	/* changed templates leave every verdict as it is; else answers wait for the end */
 	bool quiet = !d->dump_at && d->ready;
@@ -332,7 +358,7 @@ void xspd_daemon_dump(struct xspd_daemon *d)
 	err = dump_and_patch(d, quiet);
 	if (err < 0) {
 		dump_failed(d, err);
-		return;
+		return err;
 	}
 	d->stats.dumps++;
 	d->dump_ns = now_ns() - start;
@@ -342,6 +368,7 @@ void xspd_daemon_dump(struct xspd_daemon *d)
 	xspd_daemon_doubt(d, 0,
 			  XSPD_DOUBT_DUMPING | XSPD_DOUBT_LOST_EVENTS | XSPD_DOUBT_UNMODELLED |
 				  XSPD_DOUBT_COUNT_MISMATCH);
+	return 0;
 }
 
 static bool counts_equal(const struct xspd_daemon *d, const struct xspd_spdinfo *info)
@@ -350,6 +377,31 @@ static bool counts_equal(const struct xspd_daemon *d, const struct xspd_spdinfo 
 		if (d->spd->count[dir] != info->count[dir])
 			return false;
 	return true;
+}
+
+/*
+ * After a change of thresholds (NEWSPDINFO) the kernel builds its lists anew, in the order of age
+ * (SEMANTICS 0): what an update in place has left out of order is in order again.  So certain
+ * policies stay certain, and each XSPD_P_TIE that is older than the last look but one could be
+ * lifted, if only one could know that the building, which is queued work without an event, has
+ * been done.  Nothing tells: the thresholds read back are the ones asked for.  The marks stay,
+ * and cost DEFERs; lifting one too early would cost a wrong answer.
+ */
+static void check_thresholds(struct xspd_daemon *d, const struct xspd_spdinfo *info)
+{
+	struct xspd_spdinfo now = {.lbits4 = info->lbits4,
+				   .rbits4 = info->rbits4,
+				   .lbits6 = info->lbits6,
+				   .rbits6 = info->rbits6};
+	bool changed = d->thresholds_known && memcmp(&d->thresholds, &now, sizeof(now));
+
+	d->thresholds = now;
+	d->thresholds_known = true;
+	if (!changed)
+		return;
+	d->stats.threshold_changes++;
+	xspd_log("thresholds: changed to %u/%u, %u/%u; %u ties stay marked", now.lbits4, now.rbits4,
+		 now.lbits6, now.rbits6, d->spd->ties);
 }
 
 /*
@@ -363,6 +415,7 @@ void xspd_daemon_check(struct xspd_daemon *d)
 
 	if (d->dump_at || drain_dry(d) < 0 || xspd_nl_spdinfo(d->requests, &info) < 0)
 		return;
+	check_thresholds(d, &info);
 	n = xspd_daemon_drain(d);
 	if (n < 0)
 		return;

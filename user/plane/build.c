@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "plane/crash.h"
 #include "plane/plane_priv.h"
 #include "util.h"
 #include "xspd.skel.h"
@@ -174,6 +175,7 @@ static void conf_carry(struct xspd_conf *to, const struct xspd_conf *from)
 	memcpy((char *)to + cold, (const char *)from + cold, sizeof(*to) - cold);
 	to->generation = (from->generation + 2) & ~1ull;
 	to->lease_until = from->lease_until;
+	to->env = from->env;
 }
 
 static void conf_sizes(struct xspd_plane *plane)
@@ -197,6 +199,23 @@ static void conf_note(struct xspd_set *set)
 	set->conf->parts = set->parts;
 }
 
+/* The set of a former daemon: from here on it answers nothing, and then what it has counted is
+ * final.
+ */
+static void former_take(struct xspd_plane *plane)
+{
+	struct xspd_former_maps maps;
+
+	if (plane->served || plane->former || !plane->pins.taken)
+		return;
+	xspd_former_open(&maps, plane->pins.dir);
+	xspd_former_doubt(&maps, XSPD_DOUBT_GROWING);
+	if (plane->grace)
+		xspd_grace_wait(plane->grace, xspd_grace_ticket(plane->grace));
+	plane->former = xspd_former_read(&maps);
+	xspd_crash_point("build: former read");
+}
+
 static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capacity)
 {
 	xspd_autofree struct was *was = places_save(spd);
@@ -207,6 +226,8 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 		return -ENOMEM;
 	/* from here on nothing is answered, nor counted, by the old set */
 	xspd_plane_doubt(plane, XSPD_DOUBT_GROWING, 0);
+	xspd_crash_point("build: begun");
+	former_take(plane);
 	if (old->policies && plane->grace)
 		xspd_grace_wait(plane->grace, xspd_grace_ticket(plane->grace));
 	xspd_set_reclaim(old, plane->grace, false);
@@ -215,6 +236,7 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 		places_restore(spd, was);
 		return err;
 	}
+	xspd_crash_point("build: filled");
 	conf_carry(set->conf, old->conf);
 	err = xspd_plane_serve(plane, set);
 	if (err) {
@@ -222,11 +244,13 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 		xspd_set_free(set);
 		return err;
 	}
+	xspd_crash_point("build: served");
 	xspd_set_free(old);
 	xspd_former_free(xspd_take(plane->former));
 	plane->swaps++;
 	conf_note(set);
 	conf_sizes(plane);
+	xspd_crash_point("build: noted");
 	xspd_plane_doubt(plane, 0, XSPD_DOUBT_GROWING);
 	return 0;
 }

@@ -73,7 +73,8 @@ void xspd_former_open(struct xspd_former_maps *ret, const char *dir)
 	__u32 len = sizeof(info);
 
 	*ret = (struct xspd_former_maps){.info = get(dir, "xspd_info"),
-					 .count = get(dir, "xspd_count")};
+					 .count = get(dir, "xspd_count"),
+					 .conf = get(dir, "xspd_conf")};
 	if (ret->info >= 0 && ret->count >= 0 && !bpf_obj_get_info_by_fd(ret->info, &info, &len) &&
 	    info.value_size == sizeof(struct xspd_info)) {
 		ret->slots = info.max_entries;
@@ -82,6 +83,23 @@ void xspd_former_open(struct xspd_former_maps *ret, const char *dir)
 	xspd_closep(&ret->info);
 	xspd_closep(&ret->count);
 	ret->info = ret->count = -1;
+}
+
+void xspd_former_doubt(const struct xspd_former_maps *maps, uint32_t set)
+{
+	struct bpf_map_info info = {};
+	struct xspd_conf *conf;
+	__u32 len = sizeof(info);
+
+	if (maps->conf < 0 || bpf_obj_get_info_by_fd(maps->conf, &info, &len) ||
+	    info.value_size != sizeof(*conf) || !(info.map_flags & BPF_F_MMAPABLE))
+		return;
+	conf = mmap(NULL, sizeof(*conf), PROT_READ | PROT_WRITE, MAP_SHARED, maps->conf, 0);
+	if (conf == MAP_FAILED)
+		return;
+	if (conf->abi == XSPD_ABI_VERSION)
+		__atomic_fetch_or(&conf->doubt, set, __ATOMIC_RELEASE);
+	munmap(conf, sizeof(*conf));
 }
 
 static struct xspd_former *former_collect(const struct xspd_info *infos,
@@ -115,6 +133,8 @@ struct xspd_former *xspd_former_read(struct xspd_former_maps *maps)
 	struct xspd_former *head = NULL;
 	struct xspd_info *infos;
 
+	xspd_closep(&maps->conf);
+	maps->conf = -1;
 	if (maps->info < 0)
 		return NULL;
 	infos = mmap(NULL, size, PROT_READ, MAP_SHARED, maps->info, 0);

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "plane/crash.h"
 #include "plane/set.h"
 #include "util.h"
 #include "xspd.skel.h"
@@ -147,8 +148,10 @@ int xspd_partition_publish(struct xspd_set *set, struct xspd_grace *grace,
 	}
 	part->block = block;
 	part->block_class = (uint8_t)block_class;
+	xspd_crash_point("list: written");
 	XSPD_STORE(set->part[part->nr].ref,
 		   block ? (uint64_t)block << 32 | (uint64_t)part->count << 16 | flags : 0);
+	xspd_crash_point("list: stored");
 	if (!old)
 		return 0;
 	return xspd_set_retire(set, grace,
@@ -304,6 +307,7 @@ static int widen_one(void *ctx, const uint8_t addr[16], unsigned int len,
 	memcpy(key.addr, addr, sizeof(key.addr));
 	if (bpf_map_update_elem(widen->map, &key, val, BPF_ANY) < 0)
 		return errno == ENOSPC ? -ENOSPC : -errno;
+	xspd_crash_point("tries: one wider");
 	return 0;
 }
 

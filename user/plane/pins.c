@@ -10,13 +10,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "plane/crash.h"
 #include "plane/pins.h"
 #include "util.h"
 #include "xspd.skel.h"
 
 static const char *const set_maps[] = {
 	"xspd_conf", "xspd_policy", "xspd_info", "xspd_bucket", "xspd_list", "xspd_part",
-	"xspd_ifid", "xspd_dst",    "xspd_src",	 "xspd_count",	"xspd_stat",
+	"xspd_ifid", "xspd_dst",    "xspd_src",	 "xspd_count",	"xspd_stat", "xspd_cache_cpu",
 };
 static const char *const entry_progs[] = {"xspd_tc_in", "xspd_tc_out", "xspd_xdp"};
 const char *const xspd_lasting_maps[XSPD_LASTING] = {"xspd_jump_tc", "xspd_jump_xdp", "xspd_stat",
@@ -55,7 +56,10 @@ static int object_pin(int fd, const char *dir, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
-	return bpf_obj_pin(fd, path) < 0 ? -errno : 0;
+	if (bpf_obj_pin(fd, path) < 0)
+		return -errno;
+	xspd_crash_point("pins: one more");
+	return 0;
 }
 
 /* All entry programs and both tables, or none: a half pinned directory is begun anew. */
@@ -181,7 +185,10 @@ int xspd_pins_set(struct xspd_pins *pins, const struct xspd_set *set)
 		return err;
 	if (unlink(fresh) < 0 && errno != ENOENT)
 		return -errno;
-	return symlink(name, fresh) < 0 || rename(fresh, link) < 0 ? -errno : 0;
+	if (symlink(name, fresh) < 0)
+		return -errno;
+	xspd_crash_point("pins: link made");
+	return rename(fresh, link) < 0 ? -errno : 0;
 }
 
 static void set_remove(const struct xspd_pins *pins, const char *name)
@@ -210,7 +217,32 @@ void xspd_pins_prune(struct xspd_pins *pins, uint32_t keep)
 	if (!dir)
 		return;
 	while ((entry = readdir(dir)))
-		if (!set_number(entry->d_name, &nr) && nr != keep)
+		if (!set_number(entry->d_name, &nr) && nr != keep) {
 			set_remove(pins, entry->d_name);
+			xspd_crash_point("pins: one set removed");
+		}
 	closedir(dir);
+}
+
+void xspd_pins_remove(struct xspd_pins *pins)
+{
+	char path[PATH_MAX];
+
+	xspd_pins_prune(pins, 0);
+	for (size_t i = 0; i < XSPD_ARRAY_SIZE(entry_progs); i++) {
+		snprintf(path, sizeof(path), "%s/%s", pins->dir, entry_progs[i]);
+		unlink(path);
+	}
+	for (size_t i = 0; i < XSPD_LASTING; i++) {
+		snprintf(path, sizeof(path), "%s/%s", pins->dir, xspd_lasting_maps[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/maps-new", pins->dir);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/maps", pins->dir);
+	unlink(path);
+	/* its parents: the instance, and the root if no other is there */
+	snprintf(path, sizeof(path), "%s", pins->dir);
+	for (int i = 0; i < 3 && rmdir(path) == 0; i++)
+		*strrchr(path, '/') = '\0';
 }

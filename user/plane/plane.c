@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "plane/crash.h"
 #include "plane/plane_priv.h"
 #include "util.h"
 #include "xspd.skel.h"
@@ -40,6 +41,8 @@ int xspd_plane_set(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids,
 	set->coarsen_at = plane->opts.coarsen_at;
 	set->seed = (uint32_t)xspd_now(CLOCK_REALTIME);
 	set->conf->doubt = plane->doubt;
+	set->conf->env = plane->env;
+	set->conf->cache = plane->opts.cache;
 	set->conf->lease_ms = plane->opts.lease_ms;
 	*ret = set;
 	return 0;
@@ -59,16 +62,24 @@ int xspd_plane_serve(struct xspd_plane *plane, struct xspd_set *set)
 	int err = 0;
 
 	if (plane->pins.dir) {
-		if (!plane->set && !plane->pins.taken)
-			err = xspd_pins_entries(&plane->pins, set);
+		/* the first set, which is empty and serves nobody, has the entry programs */
+		if (!plane->served && !plane->pins.taken)
+			err = xspd_pins_entries(&plane->pins, plane->set);
 		err = err ?: xspd_pins_set(&plane->pins, set);
 	}
+	xspd_crash_point("serve: pinned");
 	err = err ?: jump_store(tc, 0, set->skel->progs.xspd_do_in);
+	xspd_crash_point("serve: in");
 	err = err ?: jump_store(tc, 1, set->skel->progs.xspd_do_out);
+	xspd_crash_point("serve: out");
 	err = err ?: jump_store(xdp, 0, set->skel->progs.xspd_do_xdp);
+	xspd_crash_point("serve: xdp");
 	if (err)
 		return err;
 	set->live = true;
+	if (plane->pins.dir && !plane->served)
+		plane->left_alone = xspd_pins_adopt(&plane->pins, set);
+	plane->served = true;
 	if (plane->pins.dir)
 		xspd_pins_prune(&plane->pins, set->number);
 	plane->set = set;
@@ -77,7 +88,6 @@ int xspd_plane_serve(struct xspd_plane *plane, struct xspd_set *set)
 
 static int plane_open(struct xspd_plane *plane, const struct xspd_plane_opts *opts)
 {
-	struct xspd_former_maps former = {.info = -1, .count = -1};
 	struct xspd_set *set;
 	int err;
 
@@ -90,20 +100,16 @@ static int plane_open(struct xspd_plane *plane, const struct xspd_plane_opts *op
 		return err;
 	if (plane->pins.taken)
 		memcpy(plane->lasting, plane->pins.lasting, sizeof(plane->lasting));
-	err = xspd_plane_set(plane, plane->opts.capacity, 0, 0, &set);
+	/* pinned, it serves once it has been filled: until then what is there stays */
+	err = xspd_plane_set(plane, opts->pin ? 1 : plane->opts.capacity, 0, 0, &set);
 	if (err)
 		return err;
-	if (plane->pins.taken)
-		xspd_former_open(&former, plane->pins.dir);
-	err = xspd_plane_serve(plane, set);
+	err = opts->pin ? 0 : xspd_plane_serve(plane, set);
 	if (err) {
 		xspd_set_free(set);
 		return err;
 	}
-	/* nobody counts in the former set any more */
-	if (former.info >= 0 && plane->grace)
-		xspd_grace_wait(plane->grace, xspd_grace_ticket(plane->grace));
-	plane->former = xspd_former_read(&former);
+	plane->set = set;
 	/* the sets come and go, these stay */
 	for (int i = 0; i < XSPD_LASTING; i++) {
 		if (plane->pins.taken)
@@ -148,6 +154,8 @@ void xspd_plane_free(struct xspd_plane *plane)
 		return;
 	if (plane->set)
 		xspd_plane_doubt(plane, XSPD_DOUBT_STOPPED, 0);
+	if (plane->pins.dir && !plane->served && !plane->pins.taken)
+		xspd_pins_remove(&plane->pins);
 	xspd_grace_free(plane->grace);
 	xspd_set_free(plane->set);
 	for (int i = 0; i < XSPD_LASTING; i++)
@@ -164,11 +172,27 @@ void xspd_plane_doubt(struct xspd_plane *plane, uint32_t set, uint32_t clear)
 	XSPD_STORE(plane->set->conf->doubt, plane->doubt);
 }
 
-void xspd_plane_beat(struct xspd_plane *plane)
+void xspd_plane_lease(struct xspd_plane *plane, uint64_t since)
 {
 	uint64_t lease = (uint64_t)plane->opts.lease_ms * 1000000ull;
 
-	XSPD_STORE(plane->set->conf->lease_until, xspd_now(CLOCK_MONOTONIC) + lease);
+	XSPD_STORE(plane->set->conf->lease_until, since + lease);
+}
+
+void xspd_plane_env(struct xspd_plane *plane, uint32_t bits)
+{
+	plane->env = bits;
+	XSPD_STORE(plane->set->conf->env, bits);
+}
+
+void xspd_plane_beat(struct xspd_plane *plane)
+{
+	xspd_plane_lease(plane, xspd_now(CLOCK_MONOTONIC));
+}
+
+unsigned int xspd_plane_left_alone(const struct xspd_plane *plane)
+{
+	return plane->left_alone;
 }
 
 struct xspd_conf *xspd_plane_conf(struct xspd_plane *plane)

@@ -21,10 +21,11 @@ struct xspd_plane_opts {
 };
 
 /**
- * xspd_plane_new() - Load an empty set of maps and programs, doubt START, and, with opts->pin,
- * pin the entry programs and put the set behind them.  A pin directory of this ABI
- * version that already holds entry programs is taken over: hooks attached through them stay
- * attached. Return: 0 or a negative errno (-EBUSY: another daemon holds the pin directory; -EPERM;
+ * xspd_plane_new() - Load an empty set of maps and programs, doubt START.  With opts->pin it is
+ * the first xspd_plane_build() that pins the entry programs, and puts its set behind them.  A pin
+ * directory of this ABI version that already holds entry programs is taken over: hooks
+ * attached through them stay attached, with the set of the former daemon behind them until then.
+ * Return: 0 or a negative errno (-EBUSY: another daemon holds the pin directory; -EPERM;
  * -EOPNOTSUPP: kernel).
  */
 int xspd_plane_new(struct xspd_plane **ret, const struct xspd_plane_opts *opts);
@@ -38,6 +39,9 @@ void xspd_plane_free(struct xspd_plane *plane);
  */
 int xspd_plane_build(struct xspd_plane *plane, struct xspd_spd *spd);
 
+/* Pins of other ABI versions beside ours that could not be taken over: hooks there are not ours. */
+unsigned int xspd_plane_left_alone(const struct xspd_plane *plane);
+
 /*
  * xspd_plane_change() - Publish one change of @spd (an xspd_spd_listener's work). When there is no
  * room, builds a larger set itself. 0 or a negative errno, and then the plane is on DEFER.
@@ -47,7 +51,11 @@ int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 
 /* Raise / clear doubt bits (enum xspd_doubt); visible at once, survives swaps. */
 void xspd_plane_doubt(struct xspd_plane *plane, uint32_t set, uint32_t clear);
+/* What surrounds the policies (enum xspd_env), all of it; visible at once, survives swaps. */
+void xspd_plane_env(struct xspd_plane *plane, uint32_t bits);
 void xspd_plane_beat(struct xspd_plane *plane); /* renew the lease */
+/* ... as of @since (CLOCK_MONOTONIC, ns): up to then the tables are known to be in step. */
+void xspd_plane_lease(struct xspd_plane *plane, uint64_t since);
 struct xspd_conf *
 xspd_plane_conf(struct xspd_plane *plane); /* the live record, for statistics fields */
 

@@ -15,7 +15,10 @@ struct xspd_plane {
 	struct xspd_pins pins;
 	int lasting[XSPD_LASTING];
 	uint32_t doubt;
+	uint32_t env;
 	uint64_t swaps;
+	unsigned int left_alone;
+	bool served; /* with opts.pin: the first set is behind the pins */
 	struct xspd_former *former; /* counters of the daemon before us, until the first build */
 };
 

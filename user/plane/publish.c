@@ -8,6 +8,7 @@
 #include <string.h>
 #include <linux/in.h>
 
+#include "plane/crash.h"
 #include "plane/set.h"
 #include "util.h"
 
@@ -310,7 +311,9 @@ int xspd_set_add(struct xspd_set *set, struct xspd_grace *grace, struct xspd_pol
 		xspd_set_count_start(set, slot, inherited);
 	info_fill(&set->info[slot], pol);
 	record_fill(&set->policy[slot], pol, part->nr);
+	xspd_crash_point("add: written");
 	chain_insert(set, pol, &tuple->rec, slot);
+	xspd_crash_point("add: linked");
 	generation_add(set, 2);
 
 	pol->slot = slot;
@@ -361,17 +364,21 @@ int xspd_set_replace(struct xspd_set *set, struct xspd_grace *grace, struct xspd
 	xspd_set_count_start(set, slot, &count);
 	info_fill(&set->info[slot], pol);
 	record_fill(&set->policy[slot], pol, part->nr);
+	xspd_crash_point("replace: written");
 	if (effective_priority(pol) == effective_priority(old) ||
 	    (!place.pred && !set->policy[old->slot].next)) {
 		set->policy[slot].next = set->policy[old->slot].next;
 		place_set(set, &place, (uint32_t)*place.entry, slot);
+		xspd_crash_point("replace: in place");
 	} else {
 		/* while both are there, the better one alone counts: they match the same flows */
 		chain_insert(set, pol, &tuple->rec, slot);
+		xspd_crash_point("replace: both linked");
 		generation_add(set, 2);
 		if (place_find(set, old, &tuple->rec, old->slot, &place))
 			return -ESTALE;
 		chain_remove(set, &place, old->slot);
+		xspd_crash_point("replace: old unlinked");
 	}
 	generation_add(set, 2);
 	pol->slot = slot;
@@ -393,6 +400,7 @@ int xspd_set_remove(struct xspd_set *set, struct xspd_grace *grace, const struct
 	if (!tuple || place_find(set, old, &tuple->rec, old->slot, &place))
 		return -ESTALE;
 	chain_remove(set, &place, old->slot);
+	xspd_crash_point("remove: unlinked");
 	generation_add(set, 2);
 
 	set->policies--;
@@ -404,9 +412,11 @@ int xspd_set_remove(struct xspd_set *set, struct xspd_grace *grace, const struct
 		narrow = true;
 	}
 	err = slot_retire(set, grace, old->slot, 0, NULL);
+	xspd_crash_point("remove: retired");
 	/* no room for a narrower list: the wider one still answers rightly */
 	if (narrow)
 		xspd_partition_publish(set, grace, part);
+	xspd_crash_point("remove: narrowed");
 	if (!part->policies && !err)
 		err = xspd_partition_drop(set, grace, part);
 	return err;
@@ -424,6 +434,7 @@ static void flush_hide(struct xspd_set *set, uint8_t type)
 			continue;
 		part->hidden = true;
 		XSPD_STORE(set->part[part->nr].ref, 0);
+		xspd_crash_point("flush: one hidden");
 	}
 	HASH_ITER (hh, set->by_ifid, part, tmp) {
 		if (part->key.type != type)
@@ -441,6 +452,7 @@ int xspd_set_flush(struct xspd_set *set, struct xspd_grace *grace, struct xspd_s
 	int err;
 
 	flush_hide(set, type);
+	xspd_crash_point("flush: all hidden");
 	HASH_ITER (hh, spd->by_index, pol, tmp) {
 		if (pol->type != type || !pol->slot)
 			continue;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the modes depend on beside the policies: netfilter, sysctls, and that their devices exist.
+ */
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+#include <bpf/bpf.h>
+
+#include "daemon/daemon.h"
+#include "daemon/env.h"
+#include "daemon/log.h"
+#include "nl/netfilter.h"
+#include "util.h"
+
+static void log_change(const struct xspd_env_found *found, uint32_t was, int err)
+{
+	if (err)
+		xspd_log("surroundings: %s: taken to be in the way", strerror(-err));
+	if (found->bits == was)
+		return;
+	if (!found->bits)
+		xspd_log("surroundings: nothing keeps enforce and bypass from acting any more");
+	else
+		xspd_log("surroundings: enforce or bypass are kept from acting by: %s%s%s",
+			 found->names, *found->names && *found->sysctl ? ", " : "", found->sysctl);
+}
+
+/* The number may come again with another device, which nobody has set a mode for. */
+static void modes_prune(int map)
+{
+	struct xspd_mode_key key, next;
+	bool more = bpf_map_get_next_key(map, NULL, &next) == 0;
+	char name[IF_NAMESIZE];
+
+	while (more) {
+		key = next;
+		more = bpf_map_get_next_key(map, &key, &next) == 0;
+		if (!if_indextoname(key.ifindex, name) && errno == ENXIO)
+			bpf_map_delete_elem(map, &key);
+	}
+}
+
+void xspd_daemon_look(struct xspd_daemon *d)
+{
+	struct xspd_env_found found;
+	int err;
+
+	/* watch before looking: a change is seen by one of them; without nf_tables, perhaps later
+	 */
+	if (d->netfilter < 0)
+		d->netfilter = xspd_nf_watch();
+	else
+		xspd_nf_watched(d->netfilter);
+	err = xspd_env_scan(&found);
+	xspd_plane_env(d->plane, found.bits);
+	log_change(&found, d->env, err);
+	d->env = found.bits;
+	modes_prune(xspd_plane_map_fd(d->plane, "xspd_mode"));
+	d->env_at = xspd_now(CLOCK_MONOTONIC) + d->beat_every;
+}
