@@ -175,6 +175,56 @@ Test(differential, coarsened)
 			      .coarsen_at = 4});
 }
 
+/* --- a dump only -------------------------------------------------------------------- */
+
+static int dump_entry(void *ctx, const struct xspd_event *event)
+{
+	return event->kind == XSPD_EVENT_POLICY ? xspd_spd_dump_entry(ctx, &event->pol) : 0;
+}
+
+static struct xspd_spd *dump_read(const struct run *run)
+{
+	struct xspd_spd *spd = xspd_spd_new();
+	struct xspd_spd_diff diff;
+
+	cr_assert(spd);
+	cr_assert_eq(xspd_spd_dump_begin(spd), 0);
+	cr_assert_eq(xspd_nl_dump(run->mirror->requests, dump_entry, spd), 0);
+	cr_assert_eq(xspd_spd_dump_end(spd, &diff), 0);
+	return spd;
+}
+
+/*
+ * Who saw no event knows less: it must defer more, but not be wrong.  (A change of
+ * priority and back, or an index of the user's choice, leaves no trace in a dump.)
+ */
+Test(differential, dumped)
+{
+	static struct xspd_flow flows[JUDGE_FLOWS];
+	struct course course = {.name = "dumped", .seed = 8, .most = 200, .in_place = true};
+	struct mirror dumped = {};
+	struct run run;
+
+	run_open(&run, &course);
+	run.churn.tellable = true;
+	run.gen.if_id = 5;
+	run.gen.sub = 3;
+	run.gen.block = 25;
+	run.judge.mirror = &dumped;
+	run.judge.no_program = true;
+	for (uint32_t round = 0; round < 200; round++) {
+		round_changes(&run, &course, round);
+		flows_make(&run, flows, 1000);
+		dumped.spd = dump_read(&run);
+		cr_assert_eq(judge_flows(&run.judge, flows, 1000), 0);
+		xspd_spd_free(dumped.spd);
+	}
+	judge_report(&run.judge, course.name);
+	cr_expect_eq(run.judge.wrong, 0);
+	cr_expect_gt(run.judge.deferred, 0);
+	run_close(&run);
+}
+
 /* --- marks ----------------------------------------------------------------------- */
 
 /* 0.0.0.0, ::, ::1 and the like: no packet comes from there, or leaves for it. */

@@ -60,7 +60,7 @@ static int churn_add(struct churn *churn)
 		pol.if_id = old->if_id;
 	}
 	/* an index of the user's choice is taken if it is free */
-	if (gen_chance(churn->gen, 5))
+	if (!churn->tellable && gen_chance(churn->gen, 5))
 		pol.index = (1u << 20 | gen_below(churn->gen, 64) << 3) + pol.dir;
 	if (update && !churn->in_place && xspd_spd_find_identity(churn->mirror->spd, &pol))
 		return 0;
@@ -77,7 +77,7 @@ static int churn_update(struct churn *churn)
 	if (!old)
 		return 0;
 	pol = *old;
-	if (!churn->in_place || gen_chance(gen, 40))
+	if (!churn->in_place || (!churn->tellable && gen_chance(gen, 40)))
 		pol.priority = gen_priority(gen);
 	if (pol.priority == old->priority && !churn->in_place)
 		pol.priority++;

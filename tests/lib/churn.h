@@ -11,8 +11,10 @@ struct churn {
 	struct gen *gen;
 	struct oracle *oracle;
 	struct mirror *mirror;
-	bool in_place;		/* updates may keep the priority */
-	size_t most;		/* policies */
+	bool in_place; /* updates may keep the priority */
+	bool tellable; /* only what a dump can tell: no other priorities, no indexes of the user's
+			*/
+	size_t most;   /* policies */
 	struct xspd_pol **live; /* the mirror's, in no order that matters; see churn_refresh() */
 	size_t count;
 	uint64_t adds, updates, in_places, deletes, refused, flushes, rebuilds;

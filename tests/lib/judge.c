@@ -122,17 +122,20 @@ static int judge_refs(struct judge *judge, const struct xspd_flow *flows, size_t
 	uint32_t end = 0;
 	int err;
 
-	mirror_beat(judge->mirror);
-	map = slots_map(judge->mirror, &end);
-	if (!map)
-		return -ENOMEM;
-	err = xspd_plane_ask(judge->mirror->plane, flows, (uint32_t)count, answers, NULL);
-	if (err)
-		return err;
+	if (!judge->no_program) {
+		mirror_beat(judge->mirror);
+		map = slots_map(judge->mirror, &end);
+		if (!map)
+			return -ENOMEM;
+		err = xspd_plane_ask(judge->mirror->plane, flows, (uint32_t)count, answers, NULL);
+		if (err)
+			return err;
+	}
 	for (size_t i = 0; i < count; i++) {
 		refs[i] = (struct xspd_ref){};
 		xspd_spd_lookup(judge->mirror->spd, &flows[i], &refs[i]);
-		program_compare(judge, &flows[i], &refs[i], &answers[i], map, end);
+		if (!judge->no_program)
+			program_compare(judge, &flows[i], &refs[i], &answers[i], map, end);
 		judge->named += refs[i].pol != NULL;
 	}
 	judge->probes += count;

@@ -11,6 +11,7 @@
 struct judge {
 	struct mirror *mirror;
 	struct oracle *oracle;
+	bool no_program;   /* the reference and the kernel only */
 	uint64_t probes;   /* flows asked */
 	uint64_t kernel;   /* questions answered by the kernel */
 	uint64_t named;	   /* flows that a policy governs */
