@@ -238,6 +238,58 @@ Test(daemon, a_plane_that_failed_is_built_anew)
 	teardown();
 }
 
+/*
+ * The kernel sorts its lists anew then, some time.  When is not known: what an update in place has
+ * left uncertain stays so.
+ */
+Test(daemon, changed_thresholds_are_noticed_and_no_tie_is_lifted)
+{
+	struct xspd_pol pol = tunnel(0), wide = tunnel(0);
+	enum xspd_reason reason;
+
+	setup(0);
+	wide.sel.prefixlen_d = 16;
+	request(&pol, XFRM_MSG_NEWPOLICY);
+	request(&wide, XFRM_MSG_NEWPOLICY);
+	request(&pol, XFRM_MSG_UPDPOLICY);
+	cr_assert_eq(xspd_batch_flush(batch), 0);
+	cr_assert(settle());
+	xspd_daemon_check(d);
+	cr_expect_eq(d->stats.threshold_changes, 0);
+	cr_expect_eq(verdict(0, &reason), XSPD_DEFER);
+	cr_expect_eq(reason, XSPD_R_TIE);
+	cr_assert_eq(netns_run("ip xfrm policy set hthresh4 24 24"), 0);
+	xspd_daemon_check(d);
+	cr_expect_eq(d->stats.threshold_changes, 1);
+	cr_expect_eq(verdict(0, &reason), XSPD_DEFER);
+	cr_expect_eq(reason, XSPD_R_TIE);
+	xspd_daemon_check(d);
+	cr_expect_eq(d->stats.threshold_changes, 1);
+	teardown();
+}
+
+/* What is still queued after a long pause must not be answered around: no lease before it is in. */
+Test(daemon, a_lease_is_not_renewed_over_a_backlog)
+{
+	struct xspd_daemon_opts opts = {.plane = {.lease_ms = 3000}};
+	uint64_t until;
+
+	cr_assert_eq(netns_enter(), 0);
+	cr_assert_eq(xspd_nl_open(&nl, 0, 1 << 20), 0);
+	cr_assert_eq(xspd_batch_new(&batch, nl, NULL, NULL), 0);
+	cr_assert_eq(xspd_daemon_new(&d, &opts), 0);
+	until = xspd_plane_conf(d->plane)->lease_until;
+	xspd_daemon_beat(d);
+	cr_expect_eq(xspd_plane_conf(d->plane)->lease_until, until, "nothing was looked at");
+	tunnels(0, 20000, XFRM_MSG_NEWPOLICY);
+	until = d->fresh_at;
+	cr_assert_gt(xspd_daemon_drain(d), 16000);
+	cr_expect_eq(d->fresh_at, until, "there is more");
+	cr_assert_gt(xspd_daemon_drain(d), 0);
+	cr_expect_gt(d->fresh_at, until);
+	teardown();
+}
+
 /* The lease is renewed by turning, and by nothing else. */
 Test(daemon, a_daemon_that_does_not_turn_is_not_believed)
 {
