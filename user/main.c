@@ -31,6 +31,8 @@ static const struct command commands[] = {
 	{"attach", attach_main, "DEV --xdp|--ingress|--egress... [--clsact]",
 	 "classify the packets of a device"},
 	{"detach", detach_main, "DEV [--xdp|--ingress|--egress...]", "stop that"},
+	{"verify", verify_main, "[--seconds N]",
+	 "for some seconds: does the kernel do what xspd answers"},
 	{"snapshot", snapshot_main, "save|load FILE [--states] [--with-keys]",
 	 "policies and SAs into a file, and back"},
 	{"bench", bench_main, "lookup [--shape S]... [--policies N] [--no-kernel] | shapes",
