@@ -35,7 +35,7 @@ static const struct command commands[] = {
 	 "for some seconds: does the kernel do what xspd answers"},
 	{"snapshot", snapshot_main, "save|load FILE [--states] [--with-keys]",
 	 "policies and SAs into a file, and back"},
-	{"bench", bench_main, "lookup [--shape S]... [--policies N] [--no-kernel] | shapes",
+	{"bench", bench_main, "lookup [--shape S]... [--policies N] [--no-kernel] | sync [--full] | shapes",
 	 "build policies in a namespace of its own, and measure lookups over them"},
 	{"help", help_main, "[COMMAND]", "this text"},
 	{"version", version_main, "", "the version"},

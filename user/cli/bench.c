@@ -311,7 +311,8 @@ int bench_main(int argc, char **argv)
 	if (argc == 1 && !strcmp(argv[0], "shapes"))
 		return list_shapes();
 	if (argc != 1 || (strcmp(argv[0], "lookup") && strcmp(argv[0], "start")))
-		return cli_usage("bench: say 'bench lookup', 'bench start' or 'bench shapes'; see "
+		return cli_usage("bench: say 'bench lookup', 'bench start', 'bench sync' or 'bench "
+				 "shapes'; see "
 				 "'xspd help bench'");
 	err = cli_enter_netns(common.netns);
 	if (err)
