@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Devices on which dropping or forwarding early would not be what the kernel does. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -52,17 +53,19 @@ static int check_redirect(const char *dev, const struct xspd_link *link)
 
 static int check_netfilter(const char *dev)
 {
-	const uint32_t netfilter =
-		XSPD_ENV_NETFILTER_PRE | XSPD_ENV_NETFILTER_IN | XSPD_ENV_NETFILTER_ANY;
+	const uint32_t passed = XSPD_ENV_NETFILTER_PRE | XSPD_ENV_NETFILTER_ANY;
 	struct xspd_env_found found;
+	char more[32] = "";
 
 	/* what cannot be looked at is in it, by name */
-	xspd_env_scan(&found);
-	if (!(found.bits & netfilter & ~XSPD_ENV_NETFILTER_IN))
+	xspd_env_scan(&found, passed);
+	if (!(found.bits & passed))
 		return XSPD_DONE;
-	return cli_fail("%s: bypass: forwarded packets would miss %u of netfilter: %s; "
+	if (found.more)
+		snprintf(more, sizeof(more), " and %u more", found.more);
+	return cli_fail("%s: bypass: forwarded packets would miss netfilter: %s%s; "
 			"--ignore-netfilter if they may",
-			dev, found.count, found.names);
+			dev, found.names, more);
 }
 
 int cli_mode_check(const char *dev, enum xspd_hook hook, uint32_t flags, struct xspd_mode *ret)

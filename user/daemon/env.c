@@ -19,13 +19,13 @@ static void found_add(struct xspd_env_found *found, uint32_t bits, const char *n
 {
 	size_t len = strlen(found->names), more = strlen(name);
 
-	if (!bits)
-		return;
 	found->bits |= bits;
-	found->count++;
-	/* a name too many is told by the count */
-	if (len + more + 3 > sizeof(found->names))
+	if (!(bits & found->naming))
 		return;
+	if (found->more || len + more + 3 > sizeof(found->names)) {
+		found->more++;
+		return;
+	}
 	snprintf(found->names + len, sizeof(found->names) - len, "%s%s", len ? ", " : "", name);
 }
 
@@ -156,11 +156,11 @@ static int sysctl_scan(struct xspd_env_found *found, const char *family, const c
 	return 0;
 }
 
-int xspd_env_scan(struct xspd_env_found *ret)
+int xspd_env_scan(struct xspd_env_found *ret, uint32_t naming)
 {
 	int err, sysctl;
 
-	*ret = (struct xspd_env_found){};
+	*ret = (struct xspd_env_found){.naming = naming};
 	err = netfilter_scan(ret);
 	sysctl = sysctl_scan(ret, "ipv4", "disable_policy");
 	sysctl = sysctl ?: sysctl_scan(ret, "ipv4", "disable_xfrm");

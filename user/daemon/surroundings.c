@@ -51,7 +51,7 @@ void xspd_daemon_look(struct xspd_daemon *d)
 		d->netfilter = xspd_nf_watch();
 	else
 		xspd_nf_watched(d->netfilter);
-	err = xspd_env_scan(&found);
+	err = xspd_env_scan(&found, UINT32_MAX);
 	xspd_plane_env(d->plane, found.bits);
 	log_change(&found, d->env, err);
 	d->env = found.bits;
