@@ -70,6 +70,7 @@ static int explain(const char *instance, const char *pin, int err)
 				instance, pin);
 	case ENOMEM:
 	case E2BIG:
+	case EAGAIN: /* no thread */
 		return cli_fail("run: instance %s: out of memory; give --capacity a lower number, "
 				"or the process more",
 				instance);
