@@ -20,7 +20,7 @@ static int help_main(int argc, char **argv);
 static int version_main(int argc, char **argv);
 
 static const struct command commands[] = {
-	{"run", run_main, "[--lease MS] [--capacity N]",
+	{"run", run_main, "[--lease MS] [--capacity N] [--cache off|N] [--rcvbuf BYTES]",
 	 "mirror the kernel's policies until SIGTERM"},
 	{"status", status_main, "", "is it running, is it in doubt, what did the hooks see"},
 	{"policy", policy_main, "list | show INDEX", "the mirrored policies and their counters"},
@@ -28,9 +28,15 @@ static const struct command commands[] = {
 	 "dir D src A dst A [proto P] [sport N dport N | type N code N | key K] [mark M] "
 	 "[if_id N] [dev DEV] [frag first|later] [--explain]",
 	 "which policy governs a flow"},
-	{"attach", attach_main, "DEV --xdp|--ingress|--egress... [--clsact]",
-	 "classify the packets of a device"},
+	{"attach", attach_main,
+	 "DEV --xdp|--ingress|--egress... [--mode observe|mark|enforce|bypass[,...]] [--dry-run] "
+	 "[--ignore-netfilter] [--clsact]",
+	 "classify the packets of a device, and act early on them"},
 	{"detach", detach_main, "DEV [--xdp|--ingress|--egress...]", "stop that"},
+	{"exempt", exempt_main, "add|del PROTO PORT | list", "local ports that are never dropped"},
+	{"mark", mark_main,
+	 "set index|reqid N [mark V[/M]] [priority P] [classid C] | del index|reqid N | list",
+	 "what mode mark writes into packets"},
 	{"verify", verify_main, "[--seconds N]",
 	 "for some seconds: does the kernel do what xspd answers"},
 	{"snapshot", snapshot_main, "save|load FILE [--states] [--with-keys]",
