@@ -118,7 +118,7 @@ static const uint32_t governs[FLOWS][3] = {
 	[0] = {0, 0, 0},     /* nothing ever does */
 	[1] = {1, 1, 1},     /* never changes: the sentinels */
 	[2] = {2, 2, 2},     /* ... updated in place, at its priority */
-	[3] = {3, 101, 101}, /* at another priority, behind one with the same key */
+	[3] = {3, 3, 3},     /* at another priority, still before one with the same key */
 	[4] = {4, 4, 0},     /* deleted */
 	[5] = {5, 105, 105}, /* a better one of a class of its own is added */
 	[6] = {6, 6, 6},     /* a sub policy with an if_id comes and is flushed */
@@ -136,7 +136,7 @@ static void policies_change(void)
 	pol = policy(101, 16, 20); /* host bits make it another policy under the same key */
 	pol.sel.daddr.a4 = htonl(0x0a030001);
 	request(&pol, XFRM_MSG_NEWPOLICY);
-	pol = policy(3, 16, 30);
+	pol = policy(3, 16, 15);
 	request(&pol, XFRM_MSG_UPDPOLICY);
 	pol = policy(4, 16, 10);
 	request(&pol, XFRM_MSG_DELPOLICY);
