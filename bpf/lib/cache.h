@@ -5,8 +5,9 @@
  * while the generation it was looked up in lasts.
  *
  * History (the flow cache, the per-CPU bundle) says that a cache lives by its
- * misses: it is small enough for the L2, and while nothing hits, only every
- * eighth miss is stored, so that a flood of new flows costs a look, not a store.
+ * misses: while too few lookups hit, only every eighth entry is in use.  Flows of
+ * the others cost a hash, neither a look nor a store, and the eighth in use shows the
+ * rate that all would have, since as many flows as before compete for each entry.
  *
  * Programs that share a CPU's entries all run with softirqs off: none is
  * interrupted by another half way through a store.
@@ -18,7 +19,8 @@
 #include "xspd/hash.h"
 
 #define XSPD_CACHE_WINDOW 256 /* lookups after which the hit rate is judged */
-#define XSPD_CACHE_STRIDE 8   /* while few hit: one store out of so many misses */
+#define XSPD_CACHE_STRIDE 8   /* while few hit: one entry out of so many is used */
+#define XSPD_CACHE_WORTH  4   /* few: less than one lookup out of so many */
 
 /* The words of a flow that answers hang on, beside the addresses. */
 static __always_inline __u64 xspd_cache_ports_mark(const struct xspd_flow *flow)
@@ -46,19 +48,23 @@ static __always_inline __u32 xspd_cache_nr(__u64 addr, const struct xspd_flow *f
 	       ((__u32)(hash * XSPD_HASH_K1 >> 32) & (xspd_cache_size - 1));
 }
 
-static __always_inline struct xspd_cache4 *xspd_cache4_at(const struct xspd_flow *flow)
+static __always_inline __u32 xspd_cache4_nr(const struct xspd_flow *flow)
 {
-	__u32 nr = xspd_cache_nr((__u64)flow->saddr[0] << 32 | flow->daddr[0], flow);
-
-	return bpf_map_lookup_elem(&xspd_cache, &nr);
+	return xspd_cache_nr((__u64)flow->saddr[0] << 32 | flow->daddr[0], flow);
 }
 
-static __always_inline struct xspd_cache6 *xspd_cache6_at(const struct xspd_flow *flow)
+static __always_inline __u32 xspd_cache6_nr(const struct xspd_flow *flow)
 {
 	const __u64 *d = (const void *)flow->daddr, *s = (const void *)flow->saddr;
-	__u32 nr = xspd_cache_nr(xspd_mix(xspd_mix(d[0] ^ s[0] * XSPD_HASH_K2, d[1]), s[1]), flow);
 
-	return bpf_map_lookup_elem(&xspd_cache6, &nr);
+	return xspd_cache_nr(xspd_mix(xspd_mix(d[0] ^ s[0] * XSPD_HASH_K2, d[1]), s[1]), flow);
+}
+
+/* Is the entry out of use for now?  Noted, for xspd_cache_wants(). */
+static __always_inline bool xspd_cache_skips(struct xspd_cache_cpu *cpu, __u32 nr)
+{
+	cpu->skip = cpu->sparing && nr & (xspd_cache_size - 1) & (XSPD_CACHE_STRIDE - 1);
+	return cpu->skip;
 }
 
 static __always_inline bool xspd_cache4_is(const struct xspd_cache4 *entry,
@@ -111,11 +117,11 @@ static __always_inline void xspd_cache_note(struct xspd_cache_cpu *cpu, bool hit
 	} else {
 		cpu->misses++;
 	}
-	if (cpu->window--)
+	if (++cpu->window < XSPD_CACHE_WINDOW)
 		return;
-	cpu->sparing = cpu->window_hits < XSPD_CACHE_WINDOW / 8;
+	cpu->sparing = cpu->window_hits < XSPD_CACHE_WINDOW / XSPD_CACHE_WORTH;
 	cpu->window_hits = 0;
-	cpu->window = XSPD_CACHE_WINDOW;
+	cpu->window = 0;
 }
 
 /* The answer of this generation, if it is remembered. */
@@ -132,14 +138,22 @@ static __always_inline bool xspd_cache_find(const struct xspd_flow *flow, __u64 
 	if (!cpu)
 		return false;
 	if (flow->family == XSPD_INET) {
-		const struct xspd_cache4 *entry = xspd_cache4_at(flow);
+		__u32 nr = xspd_cache4_nr(flow);
+		const struct xspd_cache4 *entry;
 
+		if (xspd_cache_skips(cpu, nr))
+			return false;
+		entry = bpf_map_lookup_elem(&xspd_cache, &nr);
 		hit = entry && xspd_cache4_is(entry, flow, generation);
 		if (hit)
 			xspd_cached_get(&entry->answer, answer);
 	} else {
-		const struct xspd_cache6 *entry = xspd_cache6_at(flow);
+		__u32 nr = xspd_cache6_nr(flow);
+		const struct xspd_cache6 *entry;
 
+		if (xspd_cache_skips(cpu, nr))
+			return false;
+		entry = bpf_map_lookup_elem(&xspd_cache6, &nr);
 		hit = entry && xspd_cache6_is(entry, flow, generation);
 		if (hit)
 			xspd_cached_get(&entry->answer, answer);
@@ -159,7 +173,7 @@ static __always_inline bool xspd_cache_wants(void)
 	cpu = bpf_map_lookup_elem(&xspd_cache_cpu, &zero);
 	if (!cpu)
 		return false;
-	return !cpu->sparing || !(cpu->skip++ % XSPD_CACHE_STRIDE);
+	return !cpu->skip;
 }
 
 static __always_inline void xspd_cache_put(const struct xspd_flow *flow, __u64 generation,
@@ -167,7 +181,8 @@ static __always_inline void xspd_cache_put(const struct xspd_flow *flow, __u64 g
 					   enum xspd_reason reason)
 {
 	if (flow->family == XSPD_INET) {
-		struct xspd_cache4 *entry = xspd_cache4_at(flow);
+		__u32 nr = xspd_cache4_nr(flow);
+		struct xspd_cache4 *entry = bpf_map_lookup_elem(&xspd_cache, &nr);
 
 		if (!entry)
 			return;
@@ -179,7 +194,8 @@ static __always_inline void xspd_cache_put(const struct xspd_flow *flow, __u64 g
 		entry->generation = generation;
 	} else {
 		const __u64 *d = (const void *)flow->daddr, *s = (const void *)flow->saddr;
-		struct xspd_cache6 *entry = xspd_cache6_at(flow);
+		__u32 nr = xspd_cache6_nr(flow);
+		struct xspd_cache6 *entry = bpf_map_lookup_elem(&xspd_cache6, &nr);
 
 		if (!entry)
 			return;

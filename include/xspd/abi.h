@@ -378,9 +378,9 @@ struct xspd_cache_cpu {
 	__u64 hits;
 	__u64 misses;
 	__u32 window_hits; /* of the present window */
-	__u32 window;	   /* lookups left in it */
-	__u32 sparing;	   /* few hit: only some misses are stored */
-	__u32 skip;
+	__u32 window;	   /* lookups in it so far */
+	__u32 sparing;	   /* few hit: only some entries are used */
+	__u32 skip;	   /* the last lookup's entry was not */
 };
 _Static_assert(sizeof(struct xspd_cache_cpu) == 32, "map ABI");
 

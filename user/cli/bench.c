@@ -302,6 +302,10 @@ int bench_main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "sync"))
 		return bench_sync_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "path"))
+		return bench_path_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "cache"))
+		return bench_cache_main(argc, argv);
 	err = take_shapes(&request, &argc, argv);
 
 	if (!err)

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The gateway set up in each way, the ways taken in turn, and medians of what they let through. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <string.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bench/fill.h"
+#include "bench/path.h"
+#include "util.h"
+
+#define LEASE_MS 3600000
+#define WARM_MS	 3
+
+static const char *const spd_names[XSPD_PATH_SPDS] = {"none", "healthy", "cliff", "block"};
+
+static const struct way {
+	const char *name;
+	enum xspd_path_way way;
+	enum xspd_path_spd spd; /* what the traffic is, and the policies but for nft */
+	unsigned int rig;
+} ways[] = {
+	{"kernel", XSPD_PATH_KERNEL, XSPD_PATH_NONE, 0},
+	{"kernel", XSPD_PATH_KERNEL, XSPD_PATH_HEALTHY, 1},
+	{"kernel", XSPD_PATH_KERNEL, XSPD_PATH_CLIFF, 2},
+	{"xdp-redirect", XSPD_PATH_XDP_REDIRECT, XSPD_PATH_NONE, 7},
+	{"bypass", XSPD_PATH_BYPASS, XSPD_PATH_HEALTHY, 1},
+	{"bypass", XSPD_PATH_BYPASS, XSPD_PATH_CLIFF, 2},
+	{"observe-tc", XSPD_PATH_OBSERVE, XSPD_PATH_HEALTHY, 1},
+	{"observe-xdp", XSPD_PATH_OBSERVE_XDP, XSPD_PATH_HEALTHY, 1},
+	{"kernel", XSPD_PATH_KERNEL, XSPD_PATH_BLOCK, 3},
+	{"xdp-drop", XSPD_PATH_XDP_DROP, XSPD_PATH_BLOCK, 6},
+	{"enforce", XSPD_PATH_ENFORCE, XSPD_PATH_BLOCK, 3},
+	{"nft-prerouting", XSPD_PATH_NFT_PREROUTING, XSPD_PATH_BLOCK, 4},
+	{"nft-ingress", XSPD_PATH_NFT_INGRESS, XSPD_PATH_BLOCK, 5},
+};
+#define WAYS XSPD_ARRAY_SIZE(ways)
+#define RIGS 8
+
+/* A gateway with its policies, and xspd for them. */
+struct rig {
+	struct xspd_path path;
+	struct xspd_spd *spd;
+	struct xspd_plane *plane;
+	int xdp, tc; /* entry programs */
+};
+
+struct bench {
+	const struct xspd_path_request *request;
+	struct xspd_traffic traffic;
+	struct rig rigs[RIGS];
+	const char *what;
+	char text[64];
+};
+
+static int fill(struct bench *b, const struct way *way)
+{
+	struct xspd_bench_set set;
+	uint32_t refused = 0;
+	double ns;
+	int err;
+
+	b->what = "insert the policies";
+	err = xspd_path_policies(way->spd, b->request->policies, &set);
+	if (err)
+		return err;
+	if (set.count)
+		err = xspd_bench_insert(&set, &ns, &refused);
+	xspd_bench_set_close(&set);
+	return !err && refused ? -EEXIST : err;
+}
+
+static int load(struct bench *b, struct rig *rig)
+{
+	struct xspd_plane_opts opts = {.lease_ms = LEASE_MS, .cache = XSPD_CACHE_DEFAULT};
+	int err;
+
+	b->what = "mirror the policies";
+	rig->spd = xspd_spd_new();
+	if (!rig->spd)
+		return -errno;
+	err = xspd_bench_mirror(rig->spd);
+	if (err)
+		return err;
+	b->what = "load the programs";
+	err = xspd_plane_new(&rig->plane, &opts);
+	if (err)
+		return err;
+	/* they stay when the set is replaced, but the plane does not keep them */
+	rig->xdp = fcntl(xspd_plane_prog_fd(rig->plane, "xspd_xdp"), F_DUPFD_CLOEXEC, 3);
+	rig->tc = fcntl(xspd_plane_prog_fd(rig->plane, "xspd_tc_in"), F_DUPFD_CLOEXEC, 3);
+	if (rig->xdp < 0 || rig->tc < 0)
+		return -errno;
+	err = xspd_plane_build(rig->plane, rig->spd);
+	xspd_plane_beat(rig->plane);
+	xspd_plane_doubt(rig->plane, 0, ~0u);
+	return err;
+}
+
+static int load_nft(struct bench *b, const struct way *way)
+{
+	bool ingress = way->way == XSPD_PATH_NFT_INGRESS;
+	xspd_autofree char *text =
+		xspd_path_nft(b->request->policies, ingress ? b->rigs[way->rig].path.in : NULL);
+
+	b->what = "load the nftables ruleset (is nft installed?)";
+	return text ? xspd_path_run((char *[]){"nft", "-f", "-", NULL}, text) : -ENOMEM;
+}
+
+/* The least that XDP can do: drop everything, or write anew and redirect everything. */
+static int load_least(struct bench *b, const struct way *way)
+{
+	struct xspd_plane_opts opts = {.capacity = 1, .bench = true};
+	struct rig *rig = &b->rigs[way->rig];
+	struct xspd_source source = {.ifindex = rig->path.out_if, .count = 1};
+	bool drop = way->way == XSPD_PATH_XDP_DROP;
+	uint32_t zero = 0;
+	int err;
+
+	b->what = "load the programs";
+	err = xspd_plane_new(&rig->plane, &opts);
+	if (err)
+		return err;
+	memcpy(source.macs, rig->path.sink_mac, 6);
+	memcpy(source.macs + 6, rig->path.out_mac, 6);
+	rig->xdp = fcntl(xspd_plane_prog_fd(rig->plane, drop ? "xspd_sink" : "xspd_frame"),
+			 F_DUPFD_CLOEXEC, 3);
+	if (rig->xdp < 0 || bpf_map_update_elem(xspd_plane_map_fd(rig->plane, "xspd_source"), &zero,
+						&source, BPF_ANY) < 0)
+		return -errno;
+	return 0;
+}
+
+static bool is_nft(const struct way *way)
+{
+	return way->way == XSPD_PATH_NFT_PREROUTING || way->way == XSPD_PATH_NFT_INGRESS;
+}
+
+static int make_rig(struct bench *b, const struct way *way)
+{
+	struct rig *rig = &b->rigs[way->rig];
+	int err;
+
+	b->what = "make the namespaces";
+	err = xspd_path_new(&rig->path, way->rig, &b->traffic);
+	if (err)
+		return err;
+	if (is_nft(way))
+		return load_nft(b, way);
+	if (way->way == XSPD_PATH_XDP_DROP || way->way == XSPD_PATH_XDP_REDIRECT)
+		return load_least(b, way);
+	err = fill(b, way);
+	return err || way->spd == XSPD_PATH_NONE ? err : load(b, rig);
+}
+
+static int make_rigs(struct bench *b)
+{
+	int err;
+
+	b->what = "load the programs";
+	err = xspd_traffic_new(&b->traffic);
+	for (unsigned int rig = 0; rig < RIGS && !err; rig++)
+		for (size_t i = 0; i < WAYS; i++)
+			if (ways[i].rig == rig) {
+				err = make_rig(b, &ways[i]);
+				break;
+			}
+	return err;
+}
+
+static void free_rigs(struct bench *b)
+{
+	for (unsigned int i = 0; i < RIGS; i++) {
+		struct rig *rig = &b->rigs[i];
+
+		xspd_plane_free(rig->plane);
+		xspd_spd_free(rig->spd);
+		xspd_closep(&rig->xdp);
+		xspd_closep(&rig->tc);
+		xspd_path_free(&rig->path);
+	}
+	xspd_traffic_free(&b->traffic);
+}
+
+/* --- one way, switched on and off ------------------------------------------------- */
+
+static int set_mode(const struct rig *rig, uint32_t ifindex, const uint8_t mac[6], uint32_t flags)
+{
+	struct xspd_mode_key key = {.ifindex = ifindex, .hook = XSPD_HOOK_XDP};
+	struct xspd_mode mode = {.flags = flags};
+	int map = xspd_plane_map_fd(rig->plane, "xspd_mode");
+
+	memcpy(mode.mac, mac, sizeof(mode.mac));
+	return bpf_map_update_elem(map, &key, &mode, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static int set_tc(const struct rig *rig, bool on)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)rig->path.in_if,
+		    .attach_point = BPF_TC_INGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .prog_fd = rig->tc, .handle = 1, .priority = 1);
+	int err;
+
+	if (!on) {
+		hook.attach_point |= BPF_TC_EGRESS; /* the qdisc itself */
+		return bpf_tc_hook_destroy(&hook);
+	}
+	err = bpf_tc_hook_create(&hook);
+	return err ? err : bpf_tc_attach(&hook, &opts);
+}
+
+static int set_xdp(const struct rig *rig, uint32_t flags, bool on)
+{
+	const struct xspd_path *path = &rig->path;
+	int err;
+
+	err = set_mode(rig, path->in_if, path->in_mac, on ? flags : 0);
+	if (!err)
+		err = set_mode(rig, path->out_if, path->out_mac, on ? flags : 0);
+	return err ? err
+		   : bpf_xdp_attach((int)path->in_if, on ? rig->xdp : -1, XDP_FLAGS_DRV_MODE, NULL);
+}
+
+static int switch_way(const struct rig *rig, enum xspd_path_way way, bool on)
+{
+	switch (way) {
+	case XSPD_PATH_BYPASS:
+		return set_xdp(rig, XSPD_MODE_BYPASS, on);
+	case XSPD_PATH_ENFORCE:
+		return set_xdp(rig, XSPD_MODE_ENFORCE, on);
+	case XSPD_PATH_OBSERVE_XDP:
+	case XSPD_PATH_XDP_DROP:
+	case XSPD_PATH_XDP_REDIRECT:
+		return set_xdp(rig, 0, on);
+	case XSPD_PATH_OBSERVE:
+		return set_tc(rig, on);
+	default:
+		return 0;
+	}
+}
+
+/* --- rows ------------------------------------------------------------------------- */
+
+struct sums {
+	double mpps[XSPD_PATH_ROUNDS_MOST], wall[XSPD_PATH_ROUNDS_MOST];
+	uint64_t received, delivered;
+};
+
+static int compare_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool drops(const struct way *way)
+{
+	return way->spd == XSPD_PATH_BLOCK;
+}
+
+static int one_sample(struct bench *b, const struct way *way, struct sums *sums, uint32_t round)
+{
+	const struct rig *rig = &b->rigs[way->rig];
+	struct xspd_path_sample warm, sample;
+	double good;
+	int err, off;
+
+	snprintf(b->text, sizeof(b->text), "%s, %s", way->name, spd_names[way->spd]);
+	b->what = b->text;
+	xspd_path_flows(way->spd, b->request->policies, b->traffic.count, b->traffic.flows);
+	err = xspd_path_enter(&rig->path, XSPD_PATH_GATEWAY);
+	if (!err)
+		err = switch_way(rig, way->way, true);
+	if (err)
+		return err;
+	err = xspd_path_sample(&rig->path, &b->traffic, WARM_MS, &warm);
+	if (!err)
+		err = xspd_path_sample(&rig->path, &b->traffic, b->request->ms, &sample);
+	off = xspd_path_enter(&rig->path, XSPD_PATH_GATEWAY);
+	if (!off)
+		off = switch_way(rig, way->way, false);
+	if (err || off)
+		return err ? err : off;
+	good = (double)(drops(way) ? sample.received - sample.delivered : sample.delivered);
+	sums->mpps[round] = good / sample.cpu_ns * 1e3;
+	sums->wall[round] = good / sample.wall_ns * 1e3;
+	sums->received += sample.received;
+	sums->delivered += sample.delivered;
+	return 0;
+}
+
+static double median(double *values, uint32_t count)
+{
+	qsort(values, count, sizeof(*values), compare_double);
+	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/*
+ * Of all that was received at most one in ten may have gone another way: behind a gateway that
+ * takes a long time, the sink's queue runs over when the kernel has held up both threads.
+ */
+static bool treated(const struct way *way, const struct sums *sums)
+{
+	uint64_t wrong = drops(way) ? sums->delivered : sums->received - sums->delivered;
+
+	return sums->received && wrong <= sums->received / 10;
+}
+
+static void give_row(struct bench *b, const struct way *way, struct sums *sums)
+{
+	const struct xspd_path_request *request = b->request;
+	struct xspd_path_row row = {
+		.setup = way->name,
+		.spd = spd_names[way->spd],
+		.policies = way->spd == XSPD_PATH_NONE ? 0 : request->policies,
+		.flows = b->traffic.count,
+		.rounds = request->rounds,
+		.drops = drops(way),
+		.received = sums->received,
+		.delivered = sums->delivered,
+	};
+
+	row.mpps = median(sums->mpps, request->rounds);
+	row.mpps_most = sums->mpps[request->rounds - 1];
+	row.mpps_wall = median(sums->wall, request->rounds);
+	row.ns = 1e3 / row.mpps;
+	request->row(request->ctx, &row);
+}
+
+static int one_count(struct bench *b, uint32_t flows)
+{
+	xspd_autofree struct sums *sums = calloc(WAYS, sizeof(*sums));
+	int err = 0;
+
+	if (!sums)
+		return -ENOMEM;
+	b->traffic.count = flows;
+	for (uint32_t round = 0; round < b->request->rounds && !err; round++)
+		for (size_t i = 0; i < WAYS && !err; i++)
+			err = one_sample(b, &ways[i], &sums[i], round);
+	for (size_t i = 0; i < WAYS && !err; i++) {
+		give_row(b, &ways[i], &sums[i]);
+		if (!treated(&ways[i], &sums[i])) {
+			snprintf(b->text, sizeof(b->text), "%s, %s: packets treated wrong",
+				 ways[i].name, spd_names[ways[i].spd]);
+			err = -EBADE;
+		}
+	}
+	return err;
+}
+
+int xspd_bench_path(const struct xspd_path_request *request, const char **ret_what)
+{
+	static const uint32_t counts[] = {1, 512, 4096, 65536};
+	static struct bench b; /* the name of what failed outlives the call */
+	int err;
+
+	b = (struct bench){.request = request};
+	for (unsigned int i = 0; i < RIGS; i++) {
+		b.rigs[i].xdp = b.rigs[i].tc = b.rigs[i].path.sysfs = -1;
+		memset(b.rigs[i].path.netns, -1, sizeof(b.rigs[i].path.netns));
+	}
+	err = make_rigs(&b);
+	for (size_t i = 0; i < XSPD_ARRAY_SIZE(counts) && !err; i++)
+		err = one_count(&b, counts[i]);
+	free_rigs(&b);
+	*ret_what = b.what;
+	return err;
+}
