@@ -19,6 +19,7 @@
 #include "lib/netns.h"
 #include "lib/traffic.h"
 #include "nl/nl.h"
+#include "nl/route.h"
 #include "reason.h"
 #include "util.h"
 
@@ -156,11 +157,14 @@ static void exempt(struct replay *r)
 static void act_early(struct replay *r, const struct gateway *gw, enum how how)
 {
 	struct xspd_plane_opts opts = {.pin = r->pins, .lease_ms = 3600000, .cache = 256};
+	uint32_t mtu;
 
 	snprintf(r->pins, sizeof(r->pins), "/sys/fs/bpf/xspd-replay-%d", getpid());
 	cr_assert_eq(mirror_new(&r->mirror, XSPD_NL_GROUPS, &opts), 0);
 	exempt(r);
-	xspd_plane_conf(r->mirror->plane)->route_mtu = GATEWAY_ROUTE_MTU;
+	cr_assert_eq(xspd_route_mtu(&mtu), 0);
+	cr_assert_eq(mtu, GATEWAY_ROUTE_MTU);
+	xspd_plane_route_mtu(r->mirror->plane, mtu);
 	for (int side = GATEWAY_C; side <= GATEWAY_S; side++) {
 		if (how == XDP)
 			set_mode(r, gw, side, XSPD_HOOK_XDP, XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS);

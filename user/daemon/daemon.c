@@ -74,6 +74,7 @@ int xspd_daemon_new(struct xspd_daemon **ret, const struct xspd_daemon_opts *opt
 		return -ENOMEM;
 	d->stats.started = xspd_now(CLOCK_REALTIME);
 	d->netfilter = -1;
+	d->routes = -1;
 	d->beat_every = lease / 3 < BEAT_EVERY ? lease / 3 : BEAT_EVERY;
 	err = open_all(d, opts);
 	if (!err)
@@ -104,6 +105,7 @@ void xspd_daemon_free(struct xspd_daemon *d)
 	xspd_nl_free(d->requests);
 	xspd_nl_free(d->events);
 	xspd_closep(&d->netfilter);
+	xspd_closep(&d->routes);
 	free(d);
 }
 
@@ -146,14 +148,17 @@ static void do_due(struct xspd_daemon *d)
 
 int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd)
 {
-	struct pollfd fds[3] = {{.fd = xspd_nl_fd(d->events), .events = POLLIN},
+	struct pollfd fds[4] = {{.fd = xspd_nl_fd(d->events), .events = POLLIN},
 				{.fd = wake_fd, .events = POLLIN},
-				{.fd = d->netfilter, .events = POLLIN}};
+				{.fd = d->netfilter, .events = POLLIN},
+				{.fd = d->routes, .events = POLLIN}};
 
-	if (poll(fds, 3, wait_ms(d, timeout_ms)) < 0)
+	if (poll(fds, 4, wait_ms(d, timeout_ms)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[2].revents)
 		xspd_daemon_look(d);
+	else if (fds[3].revents)
+		xspd_daemon_routes(d);
 	if (fds[0].revents || due(d->beat_at))
 		xspd_daemon_drain(d);
 	do_due(d);

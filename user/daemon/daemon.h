@@ -38,6 +38,8 @@ struct xspd_daemon {
 	uint64_t netns_ino;
 
 	int netfilter; /* readable when nf_tables have changed, -1 */
+	int routes;    /* told of changes of routes, -1 */
+	bool routes_known;
 	uint32_t env;  /* enum xspd_env, as last told to the plane */
 
 	uint64_t beat_every;
@@ -100,5 +102,6 @@ int xspd_daemon_changed(void *ctx, const struct xspd_change *change);
 
 /* daemon/surroundings.c: tell the plane of netfilter and sysctls, and forget modes of devices gone. */
 void xspd_daemon_look(struct xspd_daemon *d);
+void xspd_daemon_routes(struct xspd_daemon *d); /* tell it of the MTUs of routes */
 
 #endif

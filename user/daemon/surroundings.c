@@ -10,6 +10,7 @@
 #include "daemon/env.h"
 #include "daemon/log.h"
 #include "nl/netfilter.h"
+#include "nl/route.h"
 #include "util.h"
 
 static void log_change(const struct xspd_env_found *found, uint32_t was, int err)
@@ -40,6 +41,25 @@ static void modes_prune(int map)
 	}
 }
 
+/* Read as a whole only when a route with an MTU came or went: there may be very many. */
+void xspd_daemon_routes(struct xspd_daemon *d)
+{
+	uint32_t mtu = 1; /* not known: nothing is short enough */
+	int err;
+
+	if (d->routes < 0)
+		d->routes = xspd_route_watch();
+	else if (xspd_route_watched(d->routes))
+		d->routes_known = false;
+	if (d->routes_known)
+		return;
+	err = xspd_route_mtu(&mtu);
+	if (err)
+		xspd_log("routes: %s: nothing is bypassed", strerror(-err));
+	xspd_plane_route_mtu(d->plane, mtu);
+	d->routes_known = !err && d->routes >= 0;
+}
+
 void xspd_daemon_look(struct xspd_daemon *d)
 {
 	struct xspd_env_found found;
@@ -54,6 +74,7 @@ void xspd_daemon_look(struct xspd_daemon *d)
 	err = xspd_env_scan(&found, UINT32_MAX);
 	xspd_plane_env(d->plane, found.bits);
 	log_change(&found, d->env, err);
+	xspd_daemon_routes(d);
 	d->env = found.bits;
 	modes_prune(xspd_plane_map_fd(d->plane, "xspd_mode"));
 	d->env_at = xspd_now(CLOCK_MONOTONIC) + d->beat_every;

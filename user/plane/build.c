@@ -176,6 +176,7 @@ static void conf_carry(struct xspd_conf *to, const struct xspd_conf *from)
 	to->generation = (from->generation + 2) & ~1ull;
 	to->lease_until = from->lease_until;
 	to->env = from->env;
+	to->route_mtu = from->route_mtu;
 }
 
 static void conf_sizes(struct xspd_plane *plane)

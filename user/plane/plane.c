@@ -42,6 +42,7 @@ int xspd_plane_set(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids,
 	set->seed = (uint32_t)xspd_now(CLOCK_REALTIME);
 	set->conf->doubt = plane->doubt;
 	set->conf->env = plane->env;
+	set->conf->route_mtu = plane->route_mtu;
 	set->conf->cache = plane->opts.cache;
 	set->conf->lease_ms = plane->opts.lease_ms;
 	*ret = set;
@@ -183,6 +184,12 @@ void xspd_plane_env(struct xspd_plane *plane, uint32_t bits)
 {
 	plane->env = bits;
 	XSPD_STORE(plane->set->conf->env, bits);
+}
+
+void xspd_plane_route_mtu(struct xspd_plane *plane, uint32_t mtu)
+{
+	plane->route_mtu = mtu;
+	XSPD_STORE(plane->set->conf->route_mtu, mtu);
 }
 
 void xspd_plane_beat(struct xspd_plane *plane)

@@ -53,6 +53,8 @@ int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 void xspd_plane_doubt(struct xspd_plane *plane, uint32_t set, uint32_t clear);
 /* What surrounds the policies (enum xspd_env), all of it; visible at once, survives swaps. */
 void xspd_plane_env(struct xspd_plane *plane, uint32_t bits);
+/* The smallest MTU that a route has of its own, 0: none; packets above it are not bypassed. */
+void xspd_plane_route_mtu(struct xspd_plane *plane, uint32_t mtu);
 void xspd_plane_beat(struct xspd_plane *plane); /* renew the lease */
 /* ... as of @since (CLOCK_MONOTONIC, ns): up to then the tables are known to be in step. */
 void xspd_plane_lease(struct xspd_plane *plane, uint64_t since);

@@ -16,6 +16,7 @@ struct xspd_plane {
 	int lasting[XSPD_LASTING];
 	uint32_t doubt;
 	uint32_t env;
+	uint32_t route_mtu;
 	uint64_t swaps;
 	unsigned int left_alone;
 	bool served; /* with opts.pin: the first set is behind the pins */
