@@ -164,7 +164,7 @@ static int measure_lag(struct sync *s, struct xspd_child *child)
 	return err;
 }
 
-/* What the daemon says of itself at the end of a run. */
+/* What the daemon says of itself after an insertion. */
 static int note_conf(struct sync *s, const struct xspd_child *child)
 {
 	struct xspd_conf conf;
@@ -201,12 +201,13 @@ static int with_child(struct sync *s, struct xspd_child *child, insert_fn insert
 	count = xspd_child_count(child);
 	if (count < s->row.mirrored)
 		s->row.mirrored = count;
-	if (last && insert == insert_by_ip) {
+	err = note_conf(s, child);
+	if (!err && last && insert == insert_by_ip) {
 		err = save(s);
 		if (!err)
 			err = measure_lag(s, child);
 	}
-	return err ? err : note_conf(s, child);
+	return err;
 }
 
 static int run_on(struct sync *s, insert_fn insert, bool last, struct cost *ret)

@@ -18,6 +18,7 @@ struct xspd_sync_lag {
 	double rate; /* changes/s while it was measured */
 	uint32_t count;
 	uint32_t swaps; /* sets of maps put into service meanwhile */
+	uint32_t lost;	/* times that events were lost meanwhile */
 };
 
 /* Medians of @runs; times in seconds. */
@@ -32,7 +33,7 @@ struct xspd_sync_row {
 	double load_complete_ms;      /* ... of the load */
 	uint32_t mirrored;	      /* the least that was found in the maps */
 	struct xspd_sync_lag quiet, churn;
-	uint64_t lost, redumps; /* of all runs */
+	uint64_t lost, redumps; /* of all insertions */
 };
 
 /* The @i-th policy of the pattern, and the same as a line for ip -batch. */

@@ -226,6 +226,7 @@ int xspd_sync_lag(const struct xspd_child *child, uint32_t rate, struct xspd_syn
 			.rate = lag.rate,
 			.count = lag.count,
 			.swaps = (uint32_t)(after.swaps - before.swaps),
+			.lost = (uint32_t)(after.lost - before.lost),
 		};
 	}
 	xspd_batch_free(lag.batch);

@@ -65,6 +65,7 @@ static struct json_object *row_json(const struct xspd_sync_row *row)
 	put(o, "load_complete_ms", row->load_complete_ms, "%.1f");
 	put(o, "churn_rate", row->churn.rate, "%.0f");
 	cli_json_number(o, "churn_swaps", row->churn.swaps);
+	cli_json_number(o, "churn_lost", row->churn.lost);
 	put(o, "churn_lag_p50_us", row->churn.p50_us, "%.1f");
 	put(o, "churn_lag_p99_us", row->churn.p99_us, "%.1f");
 	return o;
