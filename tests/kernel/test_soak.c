@@ -23,6 +23,7 @@
 #include "lib/gen.h"
 #include "lib/netns.h"
 #include "lib/pinned.h"
+#include "reason.h"
 #include "util.h"
 
 #define SECOND	  1000000000ull
@@ -220,6 +221,7 @@ static _Noreturn void write_on(uint32_t who)
 /* --- the daemon ------------------------------------------------------------------- */
 
 static struct tally {
+	uint64_t reasons[XSPD_R_MAX_];
 	uint64_t lookups, defers, lost, kills, stops, terms, quiet;
 	uint32_t last_lost, last_pid;
 } tally;
@@ -277,6 +279,7 @@ static void ask_sentinels(void)
 		tally.lookups++;
 		if (answer.verdict == XSPD_DEFER) {
 			tally.defers++;
+			tally.reasons[answer.reason]++;
 			continue;
 		}
 		cr_assert(answer.index == pol.index &&
@@ -423,22 +426,22 @@ static void mischief(void)
 {
 	uint32_t dice = gen_below(&gen, 100);
 
-	if (dice < 20) {
+	if (dice < 25) {
 		daemon_end(SIGKILL);
 		tally.kills++;
 		ask_for(gen_below(&gen, 2) * LEASE_MS * 1300000ull);
-		daemon_start(gen_chance(&gen, 50) ? BUF_SMALL : BUF_LARGE);
-	} else if (dice < 40) {
+		daemon_start(gen_chance(&gen, 40) ? BUF_SMALL : BUF_LARGE);
+	} else if (dice < 45) {
 		kill(daemon_pid, SIGSTOP);
 		tally.stops++;
 		daemon_stopped = true;
 		ask_for(gen_below(&gen, 2 * LEASE_MS) * 1000000ull);
 		kill(daemon_pid, SIGCONT);
 		daemon_stopped = false;
-	} else if (dice < 50) {
+	} else if (dice < 60) {
 		daemon_end(SIGTERM);
 		tally.terms++;
-		daemon_start(gen_chance(&gen, 50) ? BUF_SMALL : BUF_LARGE);
+		daemon_start(gen_chance(&gen, 40) ? BUF_SMALL : BUF_LARGE);
 	} else {
 		shared->gentle = gen_chance(&gen, 60);
 	}
@@ -531,6 +534,10 @@ static void report(void)
 		shared->changes[0] + shared->changes[1], shared->flushes, shared->timers,
 		shared->sockets, tally.lost, tally.kills, tally.stops, tally.terms, tally.quiet,
 		tally.lookups, tally.defers);
+	for (int i = 0; i < XSPD_R_MAX_; i++)
+		if (tally.reasons[i])
+			fprintf(stderr, "soak: DEFER for %s: %lu\n",
+				xspd_reason_name((enum xspd_reason)i), tally.reasons[i]);
 }
 
 Test(soak, everything_at_once, .timeout = 100000)
