@@ -314,27 +314,35 @@ static __always_inline __u16 xspd_ip_sum(const struct iphdr *ip)
 	return ~sum;
 }
 
-/* One hop less; RFC 1624 for the checksum, as ip_decrease_ttl() does it. */
-static __always_inline int xspd_hop(void *data, void *end, const struct xspd_packet *pkt)
+/* A header that the kernel would forward, with nothing in it for every router to see. */
+static __always_inline bool xspd_hop_fits(const void *data, const void *end,
+					  const struct xspd_packet *pkt)
 {
 	if (pkt->flow.family == XSPD_INET) {
-		struct iphdr *ip = data + sizeof(struct ethhdr);
-		__u32 check;
+		const struct iphdr *ip = data + sizeof(struct ethhdr);
 
-		if ((void *)(ip + 1) > end || xspd_ip_sum(ip))
-			return -1;
+		return (const void *)(ip + 1) <= end && !xspd_ip_sum(ip);
+	} else {
+		const struct ipv6hdr *ip = data + sizeof(struct ethhdr);
+
+		return (const void *)(ip + 1) <= end && ip->nexthdr != IPPROTO_HOPOPTS;
+	}
+}
+
+/* One hop less; RFC 1624 for the checksum, as ip_decrease_ttl() does it. */
+static __always_inline void xspd_hop(void *data, void *end, const struct xspd_packet *pkt)
+{
+	struct ipv6hdr *ip6 = data + sizeof(struct ethhdr);
+	struct iphdr *ip = data + sizeof(struct ethhdr);
+	__u32 check;
+
+	if (pkt->flow.family == XSPD_INET && (void *)(ip + 1) <= end) {
 		check = ip->check + __builtin_bswap16(0x0100);
 		ip->check = check + (check >= 0xffff);
 		ip->ttl--;
-	} else {
-		struct ipv6hdr *ip = data + sizeof(struct ethhdr);
-
-		/* hop-by-hop options are for every router */
-		if ((void *)(ip + 1) > end || ip->nexthdr == IPPROTO_HOPOPTS)
-			return -1;
-		ip->hop_limit--;
+	} else if ((void *)(ip6 + 1) <= end) {
+		ip6->hop_limit--;
 	}
-	return 0;
 }
 
 /* Forward a plain packet past the stack.  Whatever is unusual goes up untouched. */
@@ -356,17 +364,16 @@ static __always_inline int xspd_bypass(struct xdp_md *xdp, struct xspd_packet *p
 	if (pkt->l3 != sizeof(struct ethhdr) || (void *)(eth + 1) > end ||
 	    !xspd_mac_is(eth->h_dest, pkt->mac))
 		goto up;
-	if (pkt->mode & XSPD_MODE_DRY_RUN) {
-		xspd_count_act(XSPD_HOOK_XDP, XSPD_A_FORWARDED, pkt->bytes);
-		return XDP_PASS;
-	}
-	if (xspd_hop(data, end, pkt))
+	if (!xspd_hop_fits(data, end, pkt))
 		goto up;
-	__builtin_memcpy(eth->h_source, pkt->smac, sizeof(eth->h_source));
-	__builtin_memcpy(eth->h_dest, pkt->dmac, sizeof(eth->h_dest));
 	xspd_count_act(XSPD_HOOK_XDP, XSPD_A_FORWARDED, pkt->bytes);
 	if (pkt->answer.slot)
 		xspd_count_acted(pkt->answer.slot);
+	if (pkt->mode & XSPD_MODE_DRY_RUN)
+		return XDP_PASS;
+	xspd_hop(data, end, pkt);
+	__builtin_memcpy(eth->h_source, pkt->smac, sizeof(eth->h_source));
+	__builtin_memcpy(eth->h_dest, pkt->dmac, sizeof(eth->h_dest));
 	if (excess > 0)
 		bpf_xdp_adjust_tail(xdp, -excess);
 	return bpf_redirect(pkt->flow.oif, 0);

@@ -301,9 +301,11 @@ ip -n "$gw" xfrm policy delete src 10.1.0.2 dst 10.2.0.2 dir fwd
 wait_for 5 bash -c "! '$X' policy show 58 --netns '$gw'"
 check "a dry run" attach c0 --xdp --mode bypass --dry-run $ignore
 before=$(forwarded)
-send "plain*4"
+was=$("$X" policy show 25 --netns "$gw" --json | field 'd["acted"]')
+send "plain*3" plain-tcp bad-sum
 sleep 0.1
-equal "counts, and leaves it to the kernel" "$(acts xdp) $(($(forwarded) - before))" "forwarded:4 4"
+equal "counts, and leaves it to the kernel" "$(acts xdp) $(($(forwarded) - before))" "forwarded:4 up-fib:1 4"
+equal "... of the policy too" "$(($("$X" policy show 25 --netns "$gw" --json | field 'd["acted"]') - was))" 1
 check "attach again" attach c0 --xdp --mode enforce,bypass $ignore
 
 # --- a daemon that is stopped, or dead ---
