@@ -3,9 +3,11 @@
 #ifndef XSPD_UTIL_H
 #define XSPD_UTIL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,6 +48,17 @@ static inline int xspd_take_fd(int *fd)
 
 	*fd = -1;
 	return ret;
+}
+
+/* Is the running kernel of this release or later?  Unknown: no. */
+static inline bool xspd_kernel_since(unsigned int major, unsigned int minor)
+{
+	unsigned int a = 0, b = 0;
+	struct utsname name;
+
+	if (uname(&name) || sscanf(name.release, "%u.%u", &a, &b) != 2)
+		return false;
+	return a > major || (a == major && b >= minor);
 }
 
 /* Nanoseconds of @clock (CLOCK_MONOTONIC, CLOCK_REALTIME, ...). */

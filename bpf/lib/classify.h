@@ -62,9 +62,14 @@ __noinline int xspd_chain(const struct xspd_flow *flow, struct xspd_best *best, 
 	return 0;
 }
 
+/*
+ * Asked for INET, not for INET6: where the family is known to be one value, Linux 6.1 sees
+ * that the words IPv4 leaves alone are not read.  With the other question it follows an IPv4
+ * flow there too: "invalid read from stack R10 off=-40 size=8".
+ */
 static __always_inline void xspd_key_set(struct xspd_key *key, const struct xspd_flow *flow)
 {
-	key->v6 = flow->family == XSPD_INET6;
+	key->v6 = flow->family != XSPD_INET;
 	if (key->v6) {
 		const __u64 *d = (const void *)flow->daddr, *s = (const void *)flow->saddr;
 

@@ -90,6 +90,7 @@ static int mirror_start(struct mirror *mirror, uint32_t groups, const struct xsp
 	mirror->spd = xspd_spd_new();
 	if (!mirror->spd)
 		return -errno;
+	mirror->spd->old_order = !xspd_kernel_since(6, 12);
 	err = xspd_plane_new(&mirror->plane, opts);
 	if (!err && groups)
 		err = xspd_nl_open(&mirror->events, groups, MIRROR_RCVBUF);
@@ -97,7 +98,9 @@ static int mirror_start(struct mirror *mirror, uint32_t groups, const struct xsp
 		err = xspd_nl_open(&mirror->requests, 0, 0);
 	if (!err && groups)
 		err = mirror_dump(mirror, &diff);
-	if (!err)
+	/* the set that a plane begins with is as good as a built one while there is nothing in it
+	 */
+	if (!err && mirror->spd->by_index)
 		err = xspd_plane_build(mirror->plane, mirror->spd);
 	if (err)
 		return err;

@@ -70,6 +70,8 @@ int netns_routes(void)
 		{"net/ipv6/conf/all/accept_dad", "0"},
 		{"net/ipv6/conf/default/accept_dad", "0"},
 		{"net/ipv6/conf/default/router_solicitations", "0"},
+		/* no link-local address, so nothing that the kernel would say of its own accord */
+		{"net/ipv6/conf/default/addr_gen_mode", "1"},
 	};
 	int err;
 

@@ -17,6 +17,9 @@
 
 struct packet_way;
 
+/* Times to ask before a wrong answer counts: packets of the kernel's own use policies too. */
+#define PACKET_TRIES 3
+
 /*
  * Needs netns_routes().  Makes two devices: packets that come in by one are
  * forwarded, by the other delivered locally.  Pins the thread to one CPU, since a

@@ -45,6 +45,27 @@ Test(spd_events, update_at_its_priority_is_a_tie_and_newest)
 	xspd_spd_free(spd);
 }
 
+/* Before 6.12 other rules order equal priorities: nothing seen here makes a tie certain. */
+Test(spd_events, no_tie_is_certain_in_the_old_order)
+{
+	struct xspd_spd *spd = xspd_spd_new();
+	struct xspd_pol a = pol_make(1, 100), b = pol_make(2, 100);
+	struct xspd_spd_diff diff;
+
+	spd->old_order = true;
+	xspd_spd_upsert(spd, &a);
+	a.priority = 50;
+	xspd_spd_upsert(spd, &a);
+	cr_expect(xspd_spd_find(spd, a.index)->tie);
+	xspd_spd_dump_begin(spd);
+	xspd_spd_dump_entry(spd, &a);
+	xspd_spd_dump_entry(spd, &b);
+	cr_expect_eq(xspd_spd_dump_end(spd, &diff), 0);
+	cr_expect(xspd_spd_find(spd, a.index)->tie);
+	cr_expect(xspd_spd_find(spd, b.index)->tie);
+	xspd_spd_free(spd);
+}
+
 Test(spd_events, index_of_another_policy_is_removed_then_added)
 {
 	struct record record = {};

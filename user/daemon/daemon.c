@@ -30,6 +30,7 @@ static int open_all(struct xspd_daemon *d, const struct xspd_daemon_opts *opts)
 	d->spd = xspd_spd_new();
 	if (!d->spd)
 		return -ENOMEM;
+	d->spd->old_order = !xspd_kernel_since(6, 12);
 	/* membership before the dump: a change is in the dump or an event, never in neither */
 	err = xspd_nl_open(&d->events, XSPD_NL_GROUPS,
 			   opts->rcvbuf ? opts->rcvbuf : XSPD_DAEMON_RCVBUF);

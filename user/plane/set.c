@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
@@ -38,16 +37,6 @@ static void unmap_memory(struct bpf_map *map, void *at)
 		munmap(at, (len + page - 1) / page * page);
 }
 
-static bool kernel_since(unsigned int major, unsigned int minor)
-{
-	unsigned int a = 0, b = 0;
-	struct utsname name;
-
-	if (uname(&name) || sscanf(name.release, "%u.%u", &a, &b) != 2)
-		return false;
-	return a > major || (a == major && b >= minor);
-}
-
 static void set_sizes(struct xspd_bpf *skel, const struct xspd_sizes *sizes)
 {
 	bpf_map__set_max_entries(skel->maps.xspd_policy, sizes->slots);
@@ -71,7 +60,7 @@ static void set_sizes(struct xspd_bpf *skel, const struct xspd_sizes *sizes)
 	}
 	skel->rodata->xspd_cache_size = sizes->cache;
 	skel->rodata->xspd_buckets = sizes->buckets;
-	skel->rodata->xspd_dissector = kernel_since(6, 7);
+	skel->rodata->xspd_dissector = xspd_kernel_since(6, 7);
 }
 
 static int set_load(struct xspd_set *set, const int *lasting, bool entries)

@@ -50,6 +50,9 @@ struct xspd_spd {
 	uint32_t defaults;	       /* bit 1 << dir: default is block */
 	uint32_t dump;		       /* number of the dump under way or last done */
 	bool dumping;
+	/* Linux before 6.12 orders equal priorities by other rules (SEMANTICS 6): no tie is certain
+	 */
+	bool old_order;
 	bool suspecting;       /* from suspect_from on, events may have been missed: see dump.c */
 	uint32_t suspect_from; /* a pos */
 	bool quiet;	       /* a renumbering is to be told instead of each change */
