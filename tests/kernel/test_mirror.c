@@ -246,8 +246,9 @@ Test(mirror, expiry_by_the_timer)
 	uint32_t seq, i;
 
 	for (i = 0; i < 2; i++) {
-		nlh = xspd_nl_put_policy(watch_room(watch, &seq), i ? &hard : &soft,
-					 XFRM_MSG_NEWPOLICY, 0, seq);
+		void *room = watch_room(watch, &seq);
+
+		nlh = xspd_nl_put_policy(room, i ? &hard : &soft, XFRM_MSG_NEWPOLICY, 0, seq);
 		info = mnl_nlmsg_get_payload(nlh);
 		(*(i ? &info->lft.hard_add_expires_seconds : &info->lft.soft_add_expires_seconds)) =
 			1;
