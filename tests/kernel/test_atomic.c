@@ -175,8 +175,8 @@ static uint64_t write_pairs(struct arena *arena)
 			if (!err)
 				err = xspd_spd_remove(spd, from->index);
 			/* now it is alone, and changes its place in the order */
-			if (!err && gen_chance(&arena->gen, 30)) {
-				to->priority = 70 + gen_below(&arena->gen, 3);
+			for (uint32_t k = 0; k < 4 && !err; k++, changes++) {
+				to->priority = 70 + k;
 				err = xspd_spd_upsert(spd, to);
 			}
 			second[i] = !second[i];
