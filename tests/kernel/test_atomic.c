@@ -336,6 +336,43 @@ Test(atomic, relay)
 	arena_race(arena, write_relay);
 }
 
+/* The policy of the only flow goes up and down the order, in a chain with one that is worse. */
+static uint64_t write_priorities(struct arena *arena)
+{
+	uint64_t end = xspd_now(CLOCK_MONOTONIC) + ARENA_SECONDS * 1000000000ull, changes = 0;
+	struct xspd_pol *pol = &arena->stable[0];
+	int err = 0;
+
+	while (!err && !arena->failed && xspd_now(CLOCK_MONOTONIC) < end) {
+		for (int i = 0; i < 16 && !err; i++, changes++) {
+			pol->priority = 60 + i % 4;
+			err = xspd_spd_upsert(arena->mirror->spd, pol);
+		}
+		usleep(1);
+	}
+	cr_expect_eq(err, 0, "%s", strerror(-err));
+	return changes;
+}
+
+Test(atomic, priorities)
+{
+	struct xspd_plane_opts opts = {.capacity = 16384, .lease_ms = 60000, .bench = true};
+	struct arena *arena = arena_new("priorities", &opts);
+	struct xspd_pol worse;
+
+	relay_policy(&arena->stable[0], 1, 32, 32, 60);
+	relay_policy(&worse, 2, 32, 32, 500);
+	worse.sel.user = 1;
+	worse.action = XSPD_ALLOW;
+	worse.tmpl = (struct xspd_tmpl){.count = 1, .required = 1, .reqid = 1};
+	cr_assert_eq(xspd_spd_upsert(arena->mirror->spd, &arena->stable[0]), 0);
+	cr_assert_eq(xspd_spd_upsert(arena->mirror->spd, &worse), 0);
+	for (size_t i = 0; i < STABLE; i++)
+		arena->flow[i] = flow_make(XSPD_OUT, "10.1.1.1", "10.2.2.2", IPPROTO_UDP, 1, 2);
+	arena->pairs = true;
+	arena_race(arena, write_priorities);
+}
+
 /* From few policies to many: sets are built and swapped in meanwhile. */
 static uint64_t write_growth(struct arena *arena)
 {
