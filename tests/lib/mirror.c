@@ -98,9 +98,9 @@ static int mirror_start(struct mirror *mirror, uint32_t groups, const struct xsp
 		err = xspd_nl_open(&mirror->requests, 0, 0);
 	if (!err && groups)
 		err = mirror_dump(mirror, &diff);
-	/* the set that a plane begins with is as good as a built one while there is nothing in it
+	/* without pins, the set that a plane begins with serves as long as there is nothing in it
 	 */
-	if (!err && mirror->spd->by_index)
+	if (!err && (mirror->spd->by_index || opts->pin))
 		err = xspd_plane_build(mirror->plane, mirror->spd);
 	if (err)
 		return err;
