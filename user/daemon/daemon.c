@@ -12,6 +12,8 @@
 
 #define MS	    1000000ull
 #define CHECK_EVERY (5000 * MS)
+#define BREATH	    200000ull	 /* ns between drains in a stream of changes */
+#define STREAM	    (2 * BREATH) /* ns between drains that make a stream */
 #define BEAT_EVERY  (1000 * MS)
 
 static uint64_t now_ns(void)
@@ -147,6 +149,19 @@ static void do_due(struct xspd_daemon *d)
 	}
 }
 
+/*
+ * In a stream of changes each wake-up costs the one who makes them more than the change costs
+ * us: let some gather.  A change that comes alone is not kept waiting.
+ */
+static void breathe(struct xspd_daemon *d, int drained)
+{
+	uint64_t before = d->drained_at;
+
+	d->drained_at = now_ns();
+	if (drained > 0 && d->drained_at - before < STREAM)
+		nanosleep(&(struct timespec){.tv_nsec = BREATH}, NULL);
+}
+
 int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd)
 {
 	struct pollfd fds[4] = {{.fd = xspd_nl_fd(d->events), .events = POLLIN},
@@ -161,7 +176,7 @@ int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd)
 	else if (fds[3].revents)
 		xspd_daemon_routes(d);
 	if (fds[0].revents || due(d->beat_at))
-		xspd_daemon_drain(d);
+		breathe(d, xspd_daemon_drain(d));
 	do_due(d);
 	xspd_daemon_publish(d);
 	return fds[1].revents ? 1 : 0;

@@ -45,6 +45,7 @@ struct xspd_daemon {
 	uint64_t beat_every;
 	uint64_t beat_at;
 	uint64_t fresh_at;   /* the last time that no event was queued */
+	uint64_t drained_at;
 	uint64_t env_at;     /* look at netfilter and sysctls */
 	uint64_t check_at;   /* compare counts with the kernel's */
 	uint64_t dump_at;    /* a re-dump is wanted */
