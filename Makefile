@@ -2,7 +2,7 @@
 # make            build $(O)/xspd            make check         unit and prog tests
 # make test       every test                 make check-kernel  against the running kernel's SPD
 # make demo       the main job, end to end   make bench         the numbers of the README
-# make check-vm   in VMs, on older kernels
+# make check-vm   in VMs, on older kernels       make deb           the Debian package, in $(O)
 # Knobs: V=1 (show commands)  O=dir (build there)  SAN=1 (ASan and UBSan)  DESTDIR= PREFIX= (install)
 
 O ?= build
@@ -26,6 +26,7 @@ XCFLAGS += $(SANFLAGS)
 endif
 BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-D__TARGET_ARCH_x86 -Iinclude -Ivmlinux -Ibpf -MMD -MP
+LDFLAGS ?=
 LIBS = $(shell pkg-config --libs $(PKGS)) -pthread
 
 SRCS := $(wildcard user/*.c user/*/*.c user/*/*/*.c)
@@ -40,6 +41,7 @@ UNIT := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/*.c))
 PROG := $(patsubst tests/prog/%.c,$(O)/tests/prog/%,$(wildcard tests/prog/*.c))
 KERNEL := $(patsubst tests/kernel/%.c,$(O)/tests/kernel/%,$(wildcard tests/kernel/*.c))
 KERNEL_SH := $(wildcard tests/kernel/*.sh)
+DIST_SH := $(wildcard tests/dist/*.sh)
 FUZZ := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 TEST_LIB := $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/lib/*.c))
 # tests/kernel/lib, tests/lib: helpers shared by the tests that need the kernel
@@ -48,7 +50,8 @@ FUZZ_SECONDS ?= 20
 VM_KERNELS ?= 6.1 6.12
 VM_JOBS ?= load esp ties snapshot kernel
 
-.PHONY: all deps check check-unit check-prog check-fuzz check-kernel check-vm test bench demo install clean
+.PHONY: all deps check check-unit check-prog check-fuzz check-kernel check-dist check-vm test bench demo \
+	install deb clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -58,9 +61,11 @@ deps:
 	$(Q)dist/deps
 
 # --- build -------------------------------------------------------------------
+# DEPS= is for who builds a package: nothing is installed then
+DEPS ?= dist/deps
 $(O)/.deps: dist/deps
 	$(Q)mkdir -p $(O)
-	$(Q)dist/deps
+	$(Q)$(DEPS)
 	$(Q)touch $@
 
 $(O)/xspd.bpf.o: bpf/xspd.bpf.c | $(O)/.deps
@@ -74,11 +79,11 @@ $(O)/xspd.skel.h: $(O)/xspd.bpf.o
 $(O)/obj/%.o: %.c | $(O)/.deps $(O)/xspd.skel.h
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(XCFLAGS) -Itests -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(XCFLAGS) -Itests -c $< -o $@
 
 $(O)/xspd: $(OBJS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(XCFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(XCFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # --- tests -------------------------------------------------------------------
 $(O)/san/%.o: %.c | $(O)/.deps
@@ -124,8 +129,11 @@ check-fuzz: $(FUZZ)
 check-kernel: all $(KERNEL)
 	$(Q)$(run) $(KERNEL) $(KERNEL_SH)
 
+check-dist: all
+	$(Q)$(run) $(DIST_SH)
+
 test: all $(UNIT) $(PROG) $(FUZZ) $(KERNEL)
-	$(Q)$(run) $(UNIT) $(PROG) $(FUZZ) $(KERNEL) $(KERNEL_SH)
+	$(Q)$(run) $(UNIT) $(PROG) $(FUZZ) $(DIST_SH) $(KERNEL) $(KERNEL_SH)
 
 check-vm: all $(PROG) $(KERNEL)
 	$(Q)$(run) $(foreach k,$(VM_KERNELS),$(VM_JOBS:%=tests/vm/jobs/%@$(k)))
@@ -141,6 +149,18 @@ install: all
 	install -D -m 755 $(O)/xspd $(DESTDIR)$(PREFIX)/sbin/xspd
 	for page in $(wildcard docs/*.8); do \
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man8/$${page##*/} || exit; done
+	install -D -m 644 dist/xspd.bash-completion \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/xspd
+
+# a package is built of what it needs, not of what happens to lie about
+DEB_FILES := Makefile README.md LICENSE bpf include user vmlinux docs dist
+deb: | $(O)/.deps
+	$(Q)rm -rf $(O)/deb && mkdir -p $(O)/deb/xspd-$(VERSION)
+	$(Q)cp -r $(DEB_FILES) $(O)/deb/xspd-$(VERSION)
+	$(Q)mv $(O)/deb/xspd-$(VERSION)/dist/debian $(O)/deb/xspd-$(VERSION)/debian
+	$(Q)cd $(O)/deb/xspd-$(VERSION) && env -u MAKEFLAGS -u O dpkg-buildpackage -b -us -uc >../build.log 2>&1 || \
+		{ tail -20 ../build.log >&2; exit 1; }
+	$(Q)ls $(O)/deb/*.deb
 
 clean:
 	rm -rf $(O)
