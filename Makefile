@@ -3,11 +3,13 @@
 # make test       every test                 make check-kernel  against the running kernel's SPD
 # make demo       the main job, end to end   make bench         the numbers of the README
 # make check-vm   in VMs, on older kernels       make deb           the Debian package, in $(O)
-# Knobs: V=1 (show commands)  O=dir (build there)  SAN=1 (ASan and UBSan)  DESTDIR= PREFIX= (install)
+# Knobs: V=1 (show commands)  O=dir (build there)  SAN=1 (ASan and UBSan)
+#        DESTDIR= PREFIX= UNITDIR= (install)
 
 O ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
+UNITDIR ?= $(if $(filter /usr,$(PREFIX)),/lib/systemd/system,$(PREFIX)/lib/systemd/system)
 CC ?= cc
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
@@ -151,6 +153,12 @@ install: all
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man8/$${page##*/} || exit; done
 	install -D -m 644 dist/xspd.bash-completion \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/xspd
+	install -d $(DESTDIR)$(UNITDIR)
+	sed 's,/usr/sbin/,$(PREFIX)/sbin/,' dist/xspd.service >$(DESTDIR)$(UNITDIR)/xspd.service
+	sed -e 's,/usr/sbin/,$(PREFIX)/sbin/,' -e 's,^ExecStart=.*,& --instance %i,' \
+		-e 's,^Description=.*,& of namespace %I,' \
+		-e 's,^\[Service\],&\nNetworkNamespacePath=/run/netns/%I,' \
+		dist/xspd.service >$(DESTDIR)$(UNITDIR)/xspd@.service
 
 # a package is built of what it needs, not of what happens to lie about
 DEB_FILES := Makefile README.md LICENSE bpf include user vmlinux docs dist

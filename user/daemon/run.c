@@ -14,6 +14,7 @@
 #include "cli/view.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/notify.h"
 #include "util.h"
 
 #define BPFFS	      "/sys/fs/bpf"
@@ -34,7 +35,7 @@ static int mount_bpffs(void)
 		return XSPD_DONE;
 	if (mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0)
 		return cli_fail("%s: mount bpffs: %s%s", BPFFS, strerror(errno),
-				errno == EPERM ? "; run as root" : "");
+				errno == EPERM ? "; run as root, or mount it before" : "");
 	cli_notice("%s: mounted bpffs there", BPFFS);
 	return XSPD_DONE;
 }
@@ -79,7 +80,9 @@ static int explain(const char *instance, const char *pin, int err)
 				instance, BPFFS);
 	case EPERM:
 	case EACCES:
-		return cli_fail("run: instance %s: not permitted; run as root", instance);
+		return cli_fail("run: instance %s: not permitted; run as root, or as one with "
+				"CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON who owns the pins",
+				instance);
 	case EPROTONOSUPPORT:
 		return cli_fail("run: this kernel has no XFRM (CONFIG_XFRM_USER)");
 	case EOPNOTSUPP:
@@ -90,17 +93,18 @@ static int explain(const char *instance, const char *pin, int err)
 	}
 }
 
-static int turn_until_told(struct xspd_daemon *daemon, int signals)
+static int turn_until_told(struct xspd_daemon *daemon, struct xspd_notify *notify, int signals)
 {
 	int rc;
 
-	do
-		rc = xspd_daemon_turn(daemon, -1, signals);
-	while (!rc);
+	do {
+		xspd_notify_tell(notify, daemon);
+		rc = xspd_daemon_turn(daemon, xspd_notify_wait(notify), signals);
+	} while (!rc);
 	return rc < 0 ? cli_fail("run: poll: %s", strerror(-rc)) : XSPD_DONE;
 }
 
-static int run(const char *instance, struct xspd_daemon_opts *opts)
+static int run(const char *instance, struct xspd_notify *notify, struct xspd_daemon_opts *opts)
 {
 	xspd_autoclose int signals = open_signals();
 	struct xspd_daemon *daemon;
@@ -121,7 +125,8 @@ static int run(const char *instance, struct xspd_daemon_opts *opts)
 		xspd_log("%s: pins of another version beside %s are in use or not understood: left "
 			 "alone; stop their 'xspd run' and start this one again",
 			 instance, pin);
-	rc = turn_until_told(daemon, signals);
+	rc = turn_until_told(daemon, notify, signals);
+	xspd_notify_close(notify);
 	xspd_log("%s: stopped; what is attached stays, and leaves every packet to the kernel",
 		 instance);
 	xspd_daemon_free(daemon);
@@ -144,6 +149,7 @@ int run_main(int argc, char **argv)
 {
 	struct cli_common common = {};
 	struct xspd_daemon_opts opts = {};
+	struct xspd_notify notify;
 	const char *cache = NULL;
 	uint32_t rcvbuf = 0;
 	const struct cli_option options[] = {
@@ -153,7 +159,7 @@ int run_main(int argc, char **argv)
 		{"rcvbuf", CLI_NUMBER, &rcvbuf, RCVBUF_LEAST, RCVBUF_MOST},
 		{},
 	};
-	int rc = cli_parse(&common, options, &argc, &argv);
+	int rc = cli_parse(&common, options, &argc, &argv), err;
 
 	if (rc || common.help)
 		return rc;
@@ -162,6 +168,9 @@ int run_main(int argc, char **argv)
 	rc = parse_cache(cache, &opts.plane.cache);
 	if (rc)
 		return rc;
+	err = xspd_notify_open(&notify); /* abstract names are of the namespace we are in now */
+	if (err)
+		xspd_log("NOTIFY_SOCKET: %s, ignoring", strerror(-err));
 	rc = cli_enter_netns(common.netns);
 	if (!rc)
 		rc = mount_bpffs();
@@ -169,5 +178,5 @@ int run_main(int argc, char **argv)
 		return rc;
 	raise_memlock();
 	opts.rcvbuf = (int)rcvbuf;
-	return run(common.instance, &opts);
+	return run(common.instance, &notify, &opts);
 }
