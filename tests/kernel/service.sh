@@ -121,7 +121,7 @@ installed() { # VARIABLE...: as make install puts it
 	make -s install O="${O:-build}" "$@"
 }
 check "make install" installed DESTDIR="$T/dest" PREFIX=/usr
-equal "... honours DESTDIR" "$(cd "$T/dest" && find . -name 'xspd*' -not -name '*.8' | sort | xargs)" \
+equal "... honours DESTDIR" "$(cd "$T/dest" && find . -type f -path '*bin*' -o -name '*.service' | sort | xargs)" \
 	"./lib/systemd/system/xspd.service ./lib/systemd/system/xspd@.service ./usr/sbin/xspd"
 equal "... and PREFIX" "$(sed -n 's/^ExecStart=//p' "$T/dest/lib/systemd/system/"*.service | xargs)" \
 	"/usr/sbin/xspd run /usr/sbin/xspd run --instance %i"
