@@ -7,6 +7,7 @@
 #include "lib/act.h"
 #include "lib/bench.h"
 #include "lib/classify.h"
+#include "lib/guard.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -80,7 +81,13 @@ int xspd_do_out(struct __sk_buff *ctx)
 	if (pkt->flow.family == XSPD_INET6 && !ctx->ingress_ifindex)
 		pkt->flow.unknown |= XSPD_UNKNOWN_OIF;
 	pkt->flow.oif = ctx->ifindex;
+	/* netfilter may have set another mark since the kernel looked */
+	if (pkt->mode & XSPD_MODE_GUARD && !(pkt->mode & XSPD_MODE_NETFILTER) &&
+	    xspd_env() & XSPD_ENV_NETFILTER_ANY)
+		pkt->flow.unknown |= XSPD_UNKNOWN_MARK;
 	xspd_observe(pkt, XSPD_OUT);
+	if (pkt->mode & XSPD_MODE_GUARD && xspd_guard(pkt))
+		return TC_ACT_SHOT;
 	xspd_mark_skb(ctx, pkt);
 	return TC_ACT_UNSPEC;
 }

@@ -29,8 +29,8 @@ static const struct command commands[] = {
 	 "[if_id N] [dev DEV] [frag first|later] [--explain]",
 	 "which policy governs a flow"},
 	{"attach", attach_main,
-	 "DEV --xdp|--ingress|--egress... [--mode observe|mark|enforce|bypass[,...]] [--dry-run] "
-	 "[--ignore-netfilter] [--clsact]",
+	 "DEV --xdp|--ingress|--egress... [--mode observe|mark|enforce|bypass|guard[,...]] "
+	 "[--dry-run] [--ignore-netfilter] [--linger S] [--drop] [--clsact]",
 	 "classify the packets of a device, and act early on them"},
 	{"detach", detach_main, "DEV [--xdp|--ingress|--egress...]", "stop that"},
 	{"exempt", exempt_main, "add|del PROTO PORT | list", "local ports that are never dropped"},

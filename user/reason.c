@@ -53,6 +53,13 @@ static const char *const acts[XSPD_A_MAX_] = {
 	[XSPD_A_UP_PORT] = "up-port",
 	[XSPD_A_UP_VERDICT] = "up-verdict",
 	[XSPD_A_KEEP_ROUTE] = "kept-route",
+	[XSPD_A_LEAK] = "leak",
+	[XSPD_A_LEAK_GONE] = "leak-gone",
+	[XSPD_A_DROP_LEAK] = "drop-leak",
+	[XSPD_A_DROP_LEAK_GONE] = "drop-leak-gone",
+	[XSPD_A_KEEP_OPTIONAL] = "kept-optional",
+	[XSPD_A_KEEP_LINK] = "kept-link",
+	[XSPD_A_KEEP_DOUBT] = "kept-doubt",
 };
 
 static const char *const verdicts[XSPD_VERDICT_MAX_] = {"defer", "plain", "protect", "block"};
@@ -62,7 +69,18 @@ static const char *const doubts[] = {"START",	   "LOST_EVENTS", "DUMPING", "COUN
 				     "UNMODELLED", "GROWING",	  "STOPPED"};
 
 static const char *const envs[] = {"NETFILTER_PRE", "NETFILTER_IN", "NETFILTER_ANY", "SYSCTL"};
-static const char *const modes[] = {"mark", "enforce", "bypass"};
+static const struct {
+	uint32_t bit;
+	const char *name;
+} modes[] = {{XSPD_MODE_MARK, "mark"},
+	     {XSPD_MODE_ENFORCE, "enforce"},
+	     {XSPD_MODE_BYPASS, "bypass"},
+	     {XSPD_MODE_GUARD, "guard"}};
+
+static const char *const samples[XSPD_S_MAX_] = {"none", "first",      "denied",
+						 "drop", "would-drop", "leak"};
+static const char *const changes[XSPD_C_MAX_] = {"none",  "add",     "update", "delete", "expire",
+						 "flush", "default", "alarm",  "start",	 "lost"};
 
 static const char *bit_name(const char *const *names, size_t count, uint32_t bit)
 {
@@ -109,5 +127,18 @@ const char *xspd_env_name(uint32_t bit)
 
 const char *xspd_mode_name(uint32_t bit)
 {
-	return bit_name(modes, XSPD_ARRAY_SIZE(modes), bit);
+	for (size_t i = 0; i < XSPD_ARRAY_SIZE(modes); i++)
+		if (bit == modes[i].bit)
+			return modes[i].name;
+	return "?";
+}
+
+const char *xspd_sample_name(enum xspd_sample_kind kind)
+{
+	return kind < XSPD_S_MAX_ ? samples[kind] : "?";
+}
+
+const char *xspd_change_name(enum xspd_change_what what)
+{
+	return what < XSPD_C_MAX_ ? changes[what] : "?";
 }

@@ -17,5 +17,7 @@ const char *xspd_doubt_name(uint32_t bit);
 const char *xspd_env_name(uint32_t bit);
 /* Name of one enum xspd_mode_flag bit that is a mode. */
 const char *xspd_mode_name(uint32_t bit);
+const char *xspd_sample_name(enum xspd_sample_kind kind);
+const char *xspd_change_name(enum xspd_change_what what);
 
 #endif

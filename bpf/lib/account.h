@@ -5,15 +5,19 @@
 
 #include "maps.h"
 
-static __always_inline void xspd_count_policy(__u32 slot, __u32 bytes)
+/* true: the first packet that it met on this CPU. */
+static __always_inline bool xspd_count_policy(__u32 slot, __u32 bytes)
 {
 	struct xspd_count *count = bpf_map_lookup_elem(&xspd_count, &slot);
+	bool first;
 
 	if (!count)
-		return;
+		return false;
+	first = !count->packets;
 	count->packets++;
 	count->bytes += bytes;
 	count->last = bpf_ktime_get_coarse_ns();
+	return first;
 }
 
 static __always_inline void xspd_count_reason(enum xspd_hook hook, enum xspd_reason reason,
@@ -46,16 +50,6 @@ static __always_inline void xspd_count_acted(__u32 slot)
 
 	if (count)
 		count->acted++;
-}
-
-static __always_inline void xspd_count_answer(enum xspd_hook hook, const struct xspd_answer *answer,
-					      __u32 bytes)
-{
-	xspd_count_reason(hook, answer->reason, bytes);
-	if (answer->slot)
-		xspd_count_policy(answer->slot, bytes);
-	if (answer->slot2)
-		xspd_count_policy(answer->slot2, bytes);
 }
 
 #endif

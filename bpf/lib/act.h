@@ -7,7 +7,7 @@
 #ifndef XSPD_BPF_ACT_H
 #define XSPD_BPF_ACT_H
 
-#include "verdict.h"
+#include "sample.h"
 
 static __always_inline __u32 xspd_env(void)
 {
@@ -91,21 +91,28 @@ static __noinline int xspd_enforce(void *ctx, struct xspd_packet *pkt)
 {
 	enum xspd_act act, keep;
 
-	if (!(pkt->mode & XSPD_MODE_ENFORCE))
-		return 0;
 	act = xspd_drop_for(pkt->answer.reason, pkt->flow.dir);
 	if (act == XSPD_A_NONE)
 		return 0;
+	if (!(pkt->mode & XSPD_MODE_ENFORCE)) {
+		if (act != XSPD_A_DROP_PLAIN)
+			xspd_sample_take(pkt, XSPD_S_DENY, pkt->answer.slot, XSPD_A_NONE);
+		return 0;
+	}
 	keep = xspd_keep_for(pkt, pkt->flow.dir, act);
 	if (keep == XSPD_A_NONE && pkt->flow.dir == XSPD_IN && !xspd_has_default(ctx, pkt))
 		keep = XSPD_A_KEEP_ROUTE;
 	if (keep != XSPD_A_NONE) {
 		xspd_count_act(pkt->hook, keep, pkt->bytes);
+		if (act != XSPD_A_DROP_PLAIN)
+			xspd_sample_take(pkt, XSPD_S_DENY, pkt->answer.slot, keep);
 		return 0;
 	}
 	xspd_count_act(pkt->hook, act, pkt->bytes);
 	if (pkt->answer.slot)
 		xspd_count_acted(pkt->answer.slot);
+	xspd_sample_take(pkt, pkt->mode & XSPD_MODE_DRY_RUN ? XSPD_S_WOULD : XSPD_S_DROP,
+			 pkt->answer.slot, act);
 	return !(pkt->mode & XSPD_MODE_DRY_RUN);
 }
 

@@ -164,6 +164,42 @@ struct {
 	__type(value, struct xspd_cache_cpu);
 } xspd_cache_cpu SEC(".maps");
 
+/* Samples on their way to the daemon, and where it puts them; what has happened to the SPD. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, XSPD_SAMPLE_RING);
+} xspd_ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, XSPD_SAMPLES);
+	__type(key, __u32);
+	__type(value, struct xspd_sample);
+} xspd_sample SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, XSPD_CHANGES);
+	__type(key, __u32);
+	__type(value, struct xspd_changed);
+} xspd_change SEC(".maps");
+
+/* How many samples this CPU has taken in this second. */
+struct xspd_sampler {
+	__u64 since;
+	__u32 count;
+	__u32 missed;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct xspd_sampler);
+} xspd_sampler SEC(".maps");
+
 /* Batched asking (bench and tests): created with one element unless wanted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -183,6 +219,7 @@ struct {
 
 /* Set before loading. */
 const volatile __u32 xspd_cache_size; /* entries a CPU, a power of two; 0: no cache */
+const volatile __u32 xspd_samples; /* a second and CPU, at most; 0: none */
 const volatile __u32 xspd_buckets = 1;
 const volatile bool
 	xspd_dissector; /* Linux 6.7 or later: XFRM decodes through the flow dissector */

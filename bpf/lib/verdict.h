@@ -30,7 +30,7 @@ struct xspd_packet {
 	__u8 mac[6];	/* of the device, as its mode says */
 	__u8 smac[6];
 	__u8 dmac[6];
-	__u16 pad2;
+	__u16 linger; /* seconds, of its mode */
 };
 
 /*
@@ -117,6 +117,7 @@ static __always_inline struct xspd_packet *xspd_packet_new(__u32 ifindex, enum x
 	pkt->ifindex = ifindex;
 	if (mode) {
 		pkt->mode = mode->flags;
+		pkt->linger = mode->linger;
 		__builtin_memcpy(pkt->mac, mode->mac, sizeof(pkt->mac));
 	}
 	return pkt;
@@ -245,26 +246,6 @@ static __noinline int xspd_route(void *ctx, struct xspd_packet *pkt)
 	default:
 		return XSPD_ROUTE_NONE;
 	}
-}
-
-/* Ask in one direction, and count what comes of it: pkt->answer. */
-static __noinline int xspd_observe(struct xspd_packet *pkt, __u32 dir)
-{
-	struct xspd_answer *answer = &pkt->answer;
-
-	pkt->flow.dir = dir;
-	xspd_classify(&pkt->flow, answer, 1);
-	/* an error that no policy takes is judged by the packet it quotes */
-	if (pkt->icmp_error && dir != XSPD_IN &&
-	    (answer->reason == XSPD_R_NO_POLICY || answer->reason == XSPD_R_DEFAULT_BLOCK ||
-	     (dir == XSPD_OUT && answer->reason == XSPD_R_BYPASS))) {
-		answer->reason = XSPD_R_ICMP_ERROR;
-		answer->verdict = XSPD_DEFER;
-		answer->slot = 0;
-		answer->slot2 = 0;
-	}
-	xspd_count_answer(pkt->hook, answer, pkt->bytes);
-	return 0;
 }
 
 #endif

@@ -32,6 +32,10 @@ enum xspd_type {
 	XSPD_MAIN = 0,
 	XSPD_SUB = 1,
 	XSPD_TYPE_MAX_ = 2,
+	/* deleted policies that the guard still goes by; never looked up otherwise */
+	XSPD_GONE_MAIN = 2,
+	XSPD_GONE_SUB = 3,
+	XSPD_TYPE_ALL_ = 4,
 } XSPD_PACKED;
 
 /* XFRM_POLICY_ALLOW, _BLOCK */
@@ -245,12 +249,13 @@ struct xspd_info {
 	__u8 policy_flags; /* enum xspd_policy_flag, as in xspd_policy */
 	__u16 pad;
 	__u32 user;	   /* selector.user, not matched by the kernel */
-	__u32 pad2;
+	__u32 hit;	   /* a packet has met it */
 	__u64 base_packets; /* counted before this slot was taken; subtract/add to xspd_count */
 	__u64 base_bytes;
 	__u64 base_acted;
+	__u64 gone_until; /* XSPD_GONE_*: CLOCK_MONOTONIC, ns */
 };
-_Static_assert(sizeof(struct xspd_info) == 152, "map ABI");
+_Static_assert(sizeof(struct xspd_info) == 160, "map ABI");
 
 /* xspd_bucket: eight (tag, slot) pairs, one cache line.  slot 0 = empty. */
 #define XSPD_BUCKET_ENTRIES 8
@@ -304,7 +309,7 @@ struct xspd_part {
 _Static_assert(sizeof(struct xspd_part) == 16, "map ABI");
 
 /* Partitions with if_id 0 have fixed numbers, the others are found in xspd_ifid. */
-#define XSPD_PARTS_FIXED 12
+#define XSPD_PARTS_FIXED 24
 #define XSPD_PART_FIXED(type, dir, v6) (((type) * 3 + (dir)) * 2 + (v6))
 
 /* xspd_ifid: key of a partition with an if_id; the value is its number. */
@@ -401,9 +406,11 @@ enum xspd_mode_flag {
 	XSPD_MODE_MARK = 1,	   /* tc: skb mark, priority, classid from xspd_mark */
 	XSPD_MODE_ENFORCE = 2,	   /* ingress, XDP: drop what the kernel is certain to drop */
 	XSPD_MODE_BYPASS = 4,	   /* XDP: forward plain traffic past the stack */
+	XSPD_MODE_GUARD = 0x10,	   /* egress: count plaintext that had to be protected */
 	XSPD_MODE_DRY_RUN = 0x100, /* count what would be done, do nothing */
 	XSPD_MODE_NETFILTER = 0x200, /* the operator vouches for netfilter: it changes no verdict */
 	XSPD_MODE_SECPATH = 0x400, /* XDP in generic mode: decrypted packets pass here too */
+	XSPD_MODE_DROP = 0x800,	   /* guard: drop it, too */
 };
 struct xspd_mode_key {
 	__u32 ifindex;
@@ -412,7 +419,7 @@ struct xspd_mode_key {
 struct xspd_mode {
 	__u32 flags; /* enum xspd_mode_flag */
 	__u8 mac[6]; /* bypass: the device's address; frames to others are not for us */
-	__u16 pad;
+	__u16 linger; /* guard: seconds for which deleted policies count */
 };
 
 /* Bits of xspd_conf.env: why the packet may not be what the kernel will look up. */
@@ -471,8 +478,85 @@ enum xspd_act {
 	XSPD_A_UP_PORT,	     /* bypass: the other device is not a bypass device */
 	XSPD_A_UP_VERDICT,   /* bypass: not plain in both directions */
 	XSPD_A_KEEP_ROUTE,   /* perhaps not for us, but without a route: an ICMP error is due */
+	XSPD_A_LEAK,	       /* guard: plaintext leaves that an out policy wants protected */
+	XSPD_A_LEAK_GONE,      /* ... a policy deleted a moment ago */
+	XSPD_A_DROP_LEAK,      /* the same, dropped */
+	XSPD_A_DROP_LEAK_GONE,
+	XSPD_A_KEEP_OPTIONAL,  /* guard: the policy's templates may leave it as it is */
+	XSPD_A_KEEP_LINK,      /* guard: for the link: neighbour discovery, multicast, no address yet */
+	XSPD_A_KEEP_DOUBT,     /* guard: whether a deleted policy took it cannot be known */
 	XSPD_A_MAX_,
 } XSPD_PACKED;
+
+/*
+ * What a packet was sampled for.  Programs put samples into the ring xspd_ring, so many a
+ * second and CPU; the daemon moves them to xspd_sample, where they stay until overwritten.
+ */
+enum xspd_sample_kind {
+	XSPD_S_NONE = 0,
+	XSPD_S_FIRST, /* the first packet of a policy */
+	XSPD_S_DENY,  /* the kernel is about to drop it */
+	XSPD_S_DROP,  /* dropped here */
+	XSPD_S_WOULD, /* ... or would have been, in a dry run */
+	XSPD_S_LEAK,  /* the guard let it go */
+	XSPD_S_MAX_,
+} XSPD_PACKED;
+struct xspd_sample {
+	__u64 seq;  /* 0: empty, or being written; its place is seq % XSPD_SAMPLES */
+	__u64 time; /* CLOCK_REALTIME, ns; in the ring CLOCK_MONOTONIC */
+	__be32 daddr[4];
+	__be32 saddr[4];
+	__be16 dport;
+	__be16 sport;
+	__u32 mark;
+	__u32 ifindex; /* of the hook */
+	__u32 slot;
+	__u32 index; /* of the policy, 0: none */
+	__u32 bytes;
+	__u32 missed; /* samples that this CPU left out since its last */
+	__u8 proto;
+	enum xspd_family family;
+	enum xspd_dir dir;
+	enum xspd_frag frag;
+	__u8 hook;
+	enum xspd_reason reason;
+	enum xspd_act act;
+	enum xspd_sample_kind kind;
+};
+_Static_assert(sizeof(struct xspd_sample) == 88, "map ABI");
+#define XSPD_SAMPLES	 1024
+#define XSPD_SAMPLE_RING 65536 /* bytes */
+
+/* xspd_change: what has happened to the SPD, kept until overwritten, across restarts too. */
+enum xspd_change_what {
+	XSPD_C_NONE = 0,
+	XSPD_C_ADD,
+	XSPD_C_UPDATE,
+	XSPD_C_DELETE,
+	XSPD_C_EXPIRE,
+	XSPD_C_FLUSH,	/* count policies of type after.type */
+	XSPD_C_DEFAULT, /* count: the defaults, as in xspd_conf; was: as they were */
+	XSPD_C_ALARM,	/* count of was policies deleted within a second */
+	XSPD_C_START,	/* the daemon read count policies */
+	XSPD_C_LOST,	/* events were lost: what follows from a re-read is marked so */
+	XSPD_C_MAX_,
+} XSPD_PACKED;
+struct xspd_changed {
+	__u64 seq;  /* 0: empty, or being written; its place is seq % XSPD_CHANGES */
+	__u64 time; /* CLOCK_REALTIME, ns */
+	enum xspd_change_what what;
+	__u8 reread; /* found by reading all policies again: when it happened is not known */
+	__u16 pad;
+	__u32 pid; /* of the request, 0: not told */
+	__u32 count;
+	__u32 was;
+	char comm[16]; /* name of that process */
+	__u8 pad2[16];
+	struct xspd_info before; /* index 0: none */
+	struct xspd_info after;
+};
+_Static_assert(sizeof(struct xspd_changed) == 384, "map ABI");
+#define XSPD_CHANGES 8192
 
 /* xspd_source: what the benchmark's frames look like (xspd_frame), and how many arrived. */
 struct xspd_source {
@@ -482,6 +566,8 @@ struct xspd_source {
 	__u8 macs[12]; /* destination, source */
 };
 _Static_assert(sizeof(struct xspd_source) == 24, "map ABI");
+
+#define XSPD_LAGS 12
 
 /*
  * xspd_conf: one record.  The first cache line is read for every packet; the
@@ -527,7 +613,16 @@ struct xspd_conf {
 	__u32 threshold_changes;
 	__u32 doubt_times[7];	/* by bit number of enum xspd_doubt: times it was raised */
 	__u32 cache;		/* entries a CPU; 0: no cache */
+
+	__u64 changes[XSPD_C_MAX_]; /* by enum xspd_change_what; flush counts policies */
+	__u64 samples;		    /* taken, and left out for their number */
+	__u64 samples_missed;
+	__u64 lag_sum; /* ns from the daemon's waking for changes to their being published */
+	__u64 lag_max;
+	__u64 lag_count[XSPD_LAGS]; /* by upper bound, 50 us << n; the last has none */
+	__u32 gone;		    /* deleted policies that linger */
+	__u32 linger;		    /* seconds they do; 0: no guard asks for it */
 };
-_Static_assert(sizeof(struct xspd_conf) == 256, "map ABI");
+_Static_assert(sizeof(struct xspd_conf) == 472, "map ABI");
 
 #endif

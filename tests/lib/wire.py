@@ -6,7 +6,7 @@ wire.py frames DEV               each packet that arrives, name and bytes, until
 wire.py errors DEV               each ICMP error that arrives: type, code, name of what it quotes
 wire.py sockets PORT...          each datagram that is delivered: port and name
 """
-import re, select, socket, struct, sys
+import errno, re, select, socket, struct, sys
 
 C, S, B, O, GW = "10.1.0.2", "10.2.0.2", "10.1.0.66", "10.1.0.67", "10.1.0.1"
 C6, S6, B6, GW6 = "fd01::2", "fd02::2", "fd01::66", "fd01::1"
@@ -106,14 +106,44 @@ def frames():
     }
 
 
+def more():
+    """Sent by name only."""
+    def fwd(name, port, src=C, **k): return ip4(src, S, 17, udp(port, name), **k)
+
+    quoted = ip4(S, C, 17, udp(1000, "quoted"))[2:]
+    return {
+        "dns": fwd("dns", 53),
+        "ike": fwd("ike", 500),
+        "natt": fwd("natt", 4500),
+        "ike-later": ip4(C, S, 17, b"xspd:ike-later;" + bytes(9), frag=0x0009),
+        "esp": ip4(C, S, 50, b"\0\0\x12\x34\0\0\0\1xspd:esp;" + bytes(40)),
+        "ah": ip4(C, S, 51, b"\x11\4\0\0\0\0\x12\x34\0\0\0\1xspd:ah;" + bytes(52)),
+        "error": ip4(C, S, 1, icmp(3, 1, quoted)),
+        "echo": ip4(C, S, 1, icmp(8, 0, b"xspd:echo;")),
+        "dhcp": ip4("0.0.0.0", S, 17, udp(67, "dhcp")),
+        "optional": fwd("optional", 6000),
+        "marked": fwd("marked", 7000),
+        "exempt": ip4(C, S, 17, struct.pack("!HH", 1999, 999) + udp(1, "exempt")[4:]),
+        "hdrincl": fwd("hdrincl", 1000),
+        "first6": ip6(C6, S6, 44, b"\x11\0\0\1\0\0\0\7" + udp6(C6, S6, 1000, "first6")),
+        "ns6": ip6(C6, S6, 58, icmp6(C6, S6, 135, 0, socket.inet_pton(socket.AF_INET6, S6) + b"xspd:ns6;")),
+    }
+
+
 def send(dev, mac, names):
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     s.bind((dev, 0))
     known = frames()
     for word in names or known:
         name, _, times = word.partition("*")
+        if name not in known:
+            known.update(more())
         for _ in range(int(times or 1)):
-            s.send(bytes.fromhex(mac.replace(":", "")) + s.getsockname()[4] + known[name])
+            try:
+                s.send(bytes.fromhex(mac.replace(":", "")) + s.getsockname()[4] + known[name])
+            except OSError as e:
+                if e.errno != errno.ENOBUFS:  # dropped on the way out
+                    raise
 
 
 def say(*words):

@@ -50,7 +50,7 @@ static int modes_read(struct cli_acts *acts, const struct cli_view *view,
 		struct xspd_mode mode;
 
 		if (!cli_mode_get(map, hooks[i].ifindex, hooks[i].hook, &mode))
-			acts->mode[i] = mode.flags;
+			acts->mode[i] = mode;
 	}
 	return 0;
 }

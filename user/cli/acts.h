@@ -10,7 +10,7 @@
 
 struct cli_acts {
 	struct xspd_stat act[XSPD_HOOK_MAX_][XSPD_A_MAX_];
-	uint32_t *mode; /* enum xspd_mode_flag, one of each hook listed */
+	struct xspd_mode *mode; /* one of each hook listed */
 	uint64_t hits, misses;
 };
 

@@ -11,14 +11,17 @@
 #include "reason.h"
 #include "util.h"
 
+#define LINGER_MOST 3600 /* seconds */
+
 struct request {
 	struct cli_common common;
 	const char *dev;
 	bool hook[XSPD_HOOK_MAX_];
 	bool clsact;
 	const char *mode_text; /* NULL: not given */
-	bool dry_run, ignore_netfilter;
-	uint32_t mode; /* enum xspd_mode_flag */
+	bool dry_run, ignore_netfilter, drop;
+	uint32_t linger; /* seconds */
+	uint32_t mode;	 /* enum xspd_mode_flag */
 };
 
 static int parse(struct request *req, bool attaching, int argc, char **argv)
@@ -32,6 +35,8 @@ static int parse(struct request *req, bool attaching, int argc, char **argv)
 		{"mode", CLI_STRING, &req->mode_text},
 		{"dry-run", CLI_FLAG, &req->dry_run},
 		{"ignore-netfilter", CLI_FLAG, &req->ignore_netfilter},
+		{"drop", CLI_FLAG, &req->drop},
+		{"linger", CLI_NUMBER, &req->linger, 1, LINGER_MOST},
 		{},
 	};
 	int rc = cli_parse(&req->common, options, &argc, &argv);
@@ -61,11 +66,17 @@ static int parse_mode(struct request *req)
 			rc = cli_mode_fits(req->dev, hook, req->mode);
 	if (!rc && req->dry_run && !req->mode)
 		return cli_usage("attach %s: --dry-run: of what? give --mode", req->dev);
-	if (!rc && req->ignore_netfilter && !(req->mode & (XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS)))
-		return cli_usage("attach %s: --ignore-netfilter is for --mode enforce and bypass",
+	if (!rc && req->ignore_netfilter &&
+	    !(req->mode & (XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS | XSPD_MODE_GUARD)))
+		return cli_usage("attach %s: --ignore-netfilter is for --mode enforce, bypass and "
+				 "guard",
 				 req->dev);
+	if (!rc && (req->drop || req->linger) && !(req->mode & XSPD_MODE_GUARD))
+		return cli_usage("attach %s: --%s is for --mode guard", req->dev,
+				 req->drop ? "drop" : "linger");
 	req->mode |= (req->dry_run ? XSPD_MODE_DRY_RUN : 0u) |
-		     (req->ignore_netfilter ? XSPD_MODE_NETFILTER : 0u);
+		     (req->ignore_netfilter ? XSPD_MODE_NETFILTER : 0u) |
+		     (req->drop ? XSPD_MODE_DROP : 0u);
 	return rc;
 }
 
@@ -106,6 +117,7 @@ static int attach_one(const struct request *req, int map, enum xspd_hook which,
 
 	if (rc)
 		return rc;
+	mode.linger = (uint16_t)req->linger;
 	before->attached = cli_hook_find(instance, req->dev, which, &hook);
 	before->ifindex = if_nametoindex(req->dev);
 	err = cli_mode_get(map, before->ifindex, which, &before->mode);

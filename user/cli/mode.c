@@ -9,7 +9,8 @@
 #include "reason.h"
 #include "util.h"
 
-static const uint32_t modes[] = {XSPD_MODE_MARK, XSPD_MODE_ENFORCE, XSPD_MODE_BYPASS};
+static const uint32_t modes[] = {XSPD_MODE_MARK, XSPD_MODE_ENFORCE, XSPD_MODE_BYPASS,
+				 XSPD_MODE_GUARD};
 
 static const struct {
 	uint32_t flags;
@@ -17,7 +18,7 @@ static const struct {
 } fits[XSPD_HOOK_MAX_] = {
 	[XSPD_HOOK_XDP] = {XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS, "enforce and bypass"},
 	[XSPD_HOOK_INGRESS] = {XSPD_MODE_MARK | XSPD_MODE_ENFORCE, "mark and enforce"},
-	[XSPD_HOOK_EGRESS] = {XSPD_MODE_MARK, "mark"},
+	[XSPD_HOOK_EGRESS] = {XSPD_MODE_MARK | XSPD_MODE_GUARD, "mark and guard"},
 };
 
 static bool parse_one(const char *word, size_t len, uint32_t *flags)
@@ -44,8 +45,8 @@ int cli_mode_parse(const char *text, uint32_t *ret)
 		size_t len = strcspn(word, ",");
 
 		if (!parse_one(word, len, &flags))
-			return cli_usage("attach: --mode %s: give observe, mark, enforce or "
-					 "bypass, or several with commas between",
+			return cli_usage("attach: --mode %s: give observe, mark, enforce, "
+					 "bypass or guard, or several with commas between",
 					 text);
 		if (!word[len])
 			break;
@@ -116,8 +117,9 @@ void cli_mode_drop(const char *instance, uint32_t ifindex, enum xspd_hook hook)
 		cli_mode_set(map, ifindex, hook, &none);
 }
 
-void cli_mode_text(uint32_t flags, char *buf, size_t size)
+void cli_mode_text(const struct xspd_mode *mode, char *buf, size_t size)
 {
+	uint32_t flags = mode->flags;
 	size_t n = 0;
 
 	snprintf(buf, size, "observe");
@@ -125,6 +127,10 @@ void cli_mode_text(uint32_t flags, char *buf, size_t size)
 		if (flags & modes[i] && n < size)
 			n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? ", " : "",
 					      xspd_mode_name(modes[i]));
+	if (flags & XSPD_MODE_DROP && n < size)
+		n += (size_t)snprintf(buf + n, size - n, ", dropping");
+	if (mode->linger && n < size)
+		n += (size_t)snprintf(buf + n, size - n, ", linger %u s", mode->linger);
 	if (flags & XSPD_MODE_DRY_RUN && n < size)
 		n += (size_t)snprintf(buf + n, size - n, ", dry run");
 	if (flags & XSPD_MODE_NETFILTER && n < size)

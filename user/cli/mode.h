@@ -7,7 +7,7 @@
 
 #include "cli/hook.h"
 
-#define CLI_MODES (XSPD_MODE_MARK | XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS)
+#define CLI_MODES (XSPD_MODE_MARK | XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS | XSPD_MODE_GUARD)
 
 /* "enforce,mark" -> enum xspd_mode_flag; "observe" is none. Complains itself: XSPD_USAGE. */
 int cli_mode_parse(const char *text, uint32_t *ret);
@@ -34,7 +34,7 @@ int cli_mode_set(int map, uint32_t ifindex, enum xspd_hook hook, const struct xs
 void cli_mode_drop(const char *instance, uint32_t ifindex, enum xspd_hook hook);
 
 /* "enforce, bypass (dry run)", "observe" */
-void cli_mode_text(uint32_t flags, char *buf, size_t size);
+void cli_mode_text(const struct xspd_mode *mode, char *buf, size_t size);
 /* ["enforce"] */
 struct json_object *cli_mode_json(uint32_t flags);
 

@@ -15,7 +15,7 @@ static int check_device(const char *dev, const char *what, const struct xspd_lin
 
 	if (link->flags & IFF_LOOPBACK)
 		return cli_fail("%s: %s: a loopback device: IPv4 goes unchecked there; %s is for "
-				"devices that packets arrive on",
+				"devices of a network",
 				dev, what, what);
 	if (link->master)
 		return cli_fail("%s: %s: it belongs to %s, where its packets are taken up; attach "
@@ -70,12 +70,14 @@ static int check_netfilter(const char *dev)
 
 int cli_mode_check(const char *dev, enum xspd_hook hook, uint32_t flags, struct xspd_mode *ret)
 {
-	const char *what = flags & XSPD_MODE_BYPASS ? "bypass" : "enforce";
+	const char *what = flags & XSPD_MODE_BYPASS    ? "bypass"
+			   : flags & XSPD_MODE_ENFORCE ? "enforce"
+						       : "guard";
 	struct xspd_mode mode = {.flags = flags};
 	struct xspd_link link;
 	int rc = XSPD_DONE, err;
 
-	if (flags & (XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS)) {
+	if (flags & (XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS | XSPD_MODE_GUARD)) {
 		err = xspd_link_get(dev, &link);
 		if (err)
 			return cli_fail("%s: %s%s", dev, strerror(-err),

@@ -93,6 +93,8 @@ static void print_numbers(const struct xspd_conf *conf)
 	printf("policies  %u, tuples %u, partitions %u, ties %u, unmodelled %u, room for %u\n",
 	       conf->policies, conf->tuples, conf->parts, conf->ties, conf->unmodelled,
 	       conf->slots);
+	if (conf->linger)
+		printf("lingering %u deleted policies, each for %u s\n", conf->gone, conf->linger);
 	printf("mirror    events %" PRIu64 ", lost %" PRIu64 ", dumps %" PRIu64 ", doubts %" PRIu64
 	       ", swaps %" PRIu64 "\n",
 	       (uint64_t)conf->events, (uint64_t)conf->lost, (uint64_t)conf->dumps,
@@ -117,7 +119,7 @@ static void print_hooks(const struct status *s)
 	for (size_t i = 0; i < s->hook_count; i++) {
 		char mode[96];
 
-		cli_mode_text(s->acts.mode[i], mode, sizeof(mode));
+		cli_mode_text(&s->acts.mode[i], mode, sizeof(mode));
 		printf("attached  %s %s (%s) %s%s\n", s->hooks[i].dev,
 		       xspd_hook_name(s->hooks[i].hook), cli_hook_kind_name(s->hooks[i].kind), mode,
 		       s->hooks[i].ifindex ? "" : ": device is gone, 'xspd detach' tidies up");
@@ -188,9 +190,12 @@ static struct json_object *hooks_json(const struct status *s)
 		cli_json_text(o, "hook", xspd_hook_name(s->hooks[i].hook));
 		cli_json_text(o, "kind", cli_hook_kind_name(s->hooks[i].kind));
 		cli_json_number(o, "ifindex", s->hooks[i].ifindex);
-		json_object_object_add(o, "mode", cli_mode_json(s->acts.mode[i]));
-		cli_json_bool(o, "dry_run", s->acts.mode[i] & XSPD_MODE_DRY_RUN);
-		cli_json_bool(o, "ignore_netfilter", s->acts.mode[i] & XSPD_MODE_NETFILTER);
+		json_object_object_add(o, "mode", cli_mode_json(s->acts.mode[i].flags));
+		cli_json_bool(o, "dry_run", s->acts.mode[i].flags & XSPD_MODE_DRY_RUN);
+		cli_json_bool(o, "ignore_netfilter",
+			      s->acts.mode[i].flags & XSPD_MODE_NETFILTER);
+		cli_json_bool(o, "drop", s->acts.mode[i].flags & XSPD_MODE_DROP);
+		cli_json_number(o, "linger_s", s->acts.mode[i].linger);
 		json_object_array_add(array, o);
 	}
 	return array;
@@ -255,6 +260,10 @@ static void print_json(const struct cli_view *view, const struct status *s)
 		{"last_removed", conf->last_del},
 		{"last_changed", conf->last_mod},
 		{"threshold_changes", conf->threshold_changes},
+		{"lingering", conf->gone},
+		{"samples", conf->samples},
+		{"samples_missed", conf->samples_missed},
+		{"lag_max_ns", conf->lag_max},
 	};
 
 	cli_json_text(o, "instance", view->instance);

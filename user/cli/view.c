@@ -231,6 +231,10 @@ bool cli_view_info(const struct cli_view *view, uint32_t slot, struct xspd_info 
 		return false;
 	*ret = *info;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (ret->type >= XSPD_TYPE_MAX_)
+		return false; /* lingers for the guard, and is no policy any more */
+	/* a packet may have met it just now */
+	ret->hit = __atomic_load_n(&info->hit, __ATOMIC_RELAXED);
 	return ret->index && !memcmp(ret, info, sizeof(*ret));
 }
 

@@ -116,7 +116,8 @@ void xspd_daemon_free(struct xspd_daemon *d)
 static int wait_ms(const struct xspd_daemon *d, int timeout_ms)
 {
 	const uint64_t at[] = {d->beat_at, d->env_at,	 d->check_at,
-			       d->dump_at, d->reread_at, d->rebuild_at};
+			       d->dump_at, d->reread_at, d->rebuild_at,
+			       d->gone_at};
 	uint64_t now = now_ns();
 
 	for (size_t i = 0; i < XSPD_ARRAY_SIZE(at); i++) {
@@ -178,6 +179,7 @@ int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd)
 	if (fds[0].revents || due(d->beat_at))
 		breathe(d, xspd_daemon_drain(d));
 	do_due(d);
+	d->gone_at = xspd_plane_gone(d->plane);
 	xspd_daemon_publish(d);
 	return fds[1].revents ? 1 : 0;
 }

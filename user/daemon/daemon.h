@@ -41,6 +41,8 @@ struct xspd_daemon {
 	int routes;    /* told of changes of routes, -1 */
 	bool routes_known;
 	uint32_t env;  /* enum xspd_env, as last told to the plane */
+	uint32_t linger; /* seconds, as last told to the plane */
+	uint64_t linger_read;
 
 	uint64_t beat_every;
 	uint64_t beat_at;
@@ -48,6 +50,7 @@ struct xspd_daemon {
 	uint64_t drained_at;
 	uint64_t env_at;     /* look at netfilter and sysctls */
 	uint64_t check_at;   /* compare counts with the kernel's */
+	uint64_t gone_at;    /* a lingering policy's time is over */
 	uint64_t dump_at;    /* a re-dump is wanted */
 	uint64_t reread_at;  /* a dump for changed templates only: no doubt about the rest */
 	uint64_t rebuild_at; /* the plane failed: build it anew from the mirror */
@@ -103,6 +106,7 @@ int xspd_daemon_changed(void *ctx, const struct xspd_change *change);
 
 /* daemon/surroundings.c: tell the plane of netfilter and sysctls, and forget modes of devices gone. */
 void xspd_daemon_look(struct xspd_daemon *d);
+void xspd_daemon_linger(struct xspd_daemon *d); /* for how long deleted policies are to stay */
 void xspd_daemon_routes(struct xspd_daemon *d); /* tell it of the MTUs of routes */
 
 #endif

@@ -13,6 +13,8 @@
 #include "nl/route.h"
 #include "util.h"
 
+#define LINGER_READ 10000000ull /* ns */
+
 static void log_change(const struct xspd_env_found *found, uint32_t was, int err)
 {
 	if (err)
@@ -39,6 +41,37 @@ static void modes_prune(int map)
 		if (!if_indextoname(key.ifindex, name) && errno == ENXIO)
 			bpf_map_delete_elem(map, &key);
 	}
+}
+
+/* The longest that any guard asks for: of all of them the policies are the same. */
+static uint32_t linger_longest(int map)
+{
+	struct xspd_mode_key key, next;
+	uint32_t longest = 0;
+	bool more = bpf_map_get_next_key(map, NULL, &next) == 0;
+
+	while (more) {
+		struct xspd_mode mode;
+
+		key = next;
+		more = bpf_map_get_next_key(map, &key, &next) == 0;
+		if (!bpf_map_lookup_elem(map, &key, &mode) && mode.flags & XSPD_MODE_GUARD &&
+		    mode.linger > longest)
+			longest = mode.linger;
+	}
+	return longest;
+}
+
+void xspd_daemon_linger(struct xspd_daemon *d)
+{
+	uint64_t now = xspd_now(CLOCK_MONOTONIC);
+
+	/* not for each of many deletions */
+	if (now - d->linger_read < LINGER_READ)
+		return;
+	d->linger_read = now;
+	d->linger = linger_longest(xspd_plane_map_fd(d->plane, "xspd_mode"));
+	xspd_plane_linger(d->plane, d->linger);
 }
 
 /* Read as a whole only when a route with an MTU came or went: there may be very many. */
@@ -77,5 +110,9 @@ void xspd_daemon_look(struct xspd_daemon *d)
 	xspd_daemon_routes(d);
 	d->env = found.bits;
 	modes_prune(xspd_plane_map_fd(d->plane, "xspd_mode"));
+	xspd_daemon_linger(d);
+	/* now, and not when they are deleted: nothing is answered while a set is built */
+	if (d->ready && !d->rebuild && xspd_plane_cramped(d->plane, d->spd))
+		xspd_daemon_rebuild(d);
 	d->env_at = xspd_now(CLOCK_MONOTONIC) + d->beat_every;
 }

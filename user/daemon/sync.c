@@ -113,6 +113,8 @@ int xspd_daemon_changed(void *ctx, const struct xspd_change *change)
 		xspd_daemon_doubt(d, XSPD_DOUBT_DUMPING, 0);
 		return 0;
 	}
+	if (change->old || change->kind == XSPD_CHANGE_FLUSH)
+		xspd_daemon_linger(d);
 	err = xspd_plane_change(d->plane, d->spd, change);
 	if (err < 0)
 		rebuild_later(d, err);

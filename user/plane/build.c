@@ -103,7 +103,8 @@ static bool tries_want(const struct xspd_set *set, struct xspd_partition *part)
 {
 	part->expected = part->count * 2;
 	part->built = part->policies;
-	part->prune = part->count > set->prune_at;
+	/* those that are gone are few, or soon fewer */
+	part->prune = part->count > set->prune_at && part->key.type < XSPD_TYPE_MAX_;
 	return part->prune;
 }
 
@@ -155,6 +156,7 @@ static int set_fill(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t cap
 		set->conf->defaults = spd->defaults;
 		err = xspd_set_plan(set, spd);
 		err = err ?: policies_add(plane, set, spd, was);
+		err = err ?: xspd_gone_fill(plane, set);
 		err = err ?: tries_fill(set, spd);
 		if (!err) {
 			*ret = set;
@@ -225,6 +227,7 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 
 	if (!was)
 		return -ENOMEM;
+	xspd_gone_save(plane);
 	/* from here on nothing is answered, nor counted, by the old set */
 	xspd_plane_doubt(plane, XSPD_DOUBT_GROWING, 0);
 	xspd_crash_point("build: begun");
@@ -235,6 +238,7 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 	err = set_fill(plane, spd, capacity, was, &set);
 	if (err) {
 		places_restore(spd, was);
+		xspd_gone_restore(plane);
 		return err;
 	}
 	xspd_crash_point("build: filled");
@@ -242,6 +246,7 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 	err = xspd_plane_serve(plane, set);
 	if (err) {
 		places_restore(spd, was);
+		xspd_gone_restore(plane);
 		xspd_set_free(set);
 		return err;
 	}
@@ -261,12 +266,17 @@ int xspd_plane_build(struct xspd_plane *plane, struct xspd_spd *spd)
 	uint32_t count = HASH_COUNT(spd->by_index);
 	uint32_t capacity = count + count / 16 + 64;
 
+	/* room for all of them to linger, and for those that do */
+	if (plane->linger_ns)
+		capacity += count + plane->gones.count;
+
 	return build(plane, spd, capacity > plane->opts.capacity ? capacity : plane->opts.capacity);
 }
 
 static int grow(struct xspd_plane *plane, struct xspd_spd *spd)
 {
-	uint32_t count = HASH_COUNT(spd->by_index), slots = plane->set->sizes.slots;
+	uint32_t slots = plane->set->sizes.slots;
+	uint32_t count = HASH_COUNT(spd->by_index) + plane->gones.count;
 
 	return build(plane, spd, count >= slots / 2 ? slots * 2 : slots);
 }
@@ -290,6 +300,7 @@ static int change_publish(struct xspd_plane *plane, struct xspd_spd *spd,
 		XSPD_STORE(set->conf->generation, set->conf->generation + 2);
 		return 0;
 	case XSPD_CHANGE_RENUMBER:
+		plane->gones.count = 0; /* their places among the others are lost */
 		return -ENOSPC; /* every record changes: build anew */
 	default:
 		return 0;
@@ -319,11 +330,15 @@ int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 {
 	struct xspd_set *set = plane->set;
 	bool spare = set->free_slots.count || set->fresh_slot < set->sizes.slots;
-	int err;
+	int err, err2 = 0;
+	bool built = false;
 
 	/* what rests is worth a wait of one grace period if it is a good part of the set */
 	xspd_set_reclaim(set, plane->grace, !spare && set->retired_count > set->sizes.slots / 8);
-	err = change_publish(plane, spd, change);
+	if (plane->linger_ns)
+		err2 = xspd_gone_take(plane, spd, change, &built);
+	set = plane->set;
+	err = built ? 0 : change_publish(plane, spd, change);
 	/* one grace period is much less than a new set, if what rests is all that is short */
 	if (err == -ENOSPC && change->kind != XSPD_CHANGE_RENUMBER && set->retired_count) {
 		xspd_set_reclaim(set, plane->grace, true);
@@ -331,6 +346,7 @@ int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 	}
 	if (err == -ENOSPC || (!err && build_wanted(set, change)))
 		err = grow(plane, spd);
+	err = err ?: err2;
 	if (err) {
 		xspd_plane_doubt(plane, XSPD_DOUBT_GROWING, 0);
 		return err;

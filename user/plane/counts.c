@@ -111,7 +111,7 @@ static struct xspd_former *former_collect(const struct xspd_info *infos,
 		uint64_t packets = counts[slot].packets + infos[slot].base_packets;
 		struct xspd_former *former;
 
-		if (!infos[slot].index || !packets)
+		if (!infos[slot].index || !packets || infos[slot].type >= XSPD_TYPE_MAX_)
 			continue;
 		former = calloc(1, sizeof(*former));
 		if (!former)

@@ -22,7 +22,8 @@ static const char *const set_maps[] = {
 static const char *const entry_progs[] = {"xspd_tc_in", "xspd_tc_out", "xspd_xdp"};
 const char *const xspd_lasting_maps[XSPD_LASTING] = {"xspd_jump_tc", "xspd_jump_xdp", "xspd_stat",
 						     "xspd_act",     "xspd_mode",     "xspd_exempt",
-						     "xspd_mark"};
+						     "xspd_mark",    "xspd_ring",     "xspd_sample",
+						     "xspd_change"};
 
 static int path_make(char *dir)
 {

@@ -6,7 +6,7 @@
 #include "plane/set.h"
 
 /* Maps that outlive the sets: the jump tables, the totals, and what operators have set. */
-#define XSPD_LASTING 7
+#define XSPD_LASTING 10
 extern const char *const xspd_lasting_maps[XSPD_LASTING];
 
 struct xspd_pins {

@@ -28,6 +28,7 @@ int xspd_plane_set(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids,
 		.lists = lists > 1u << 30 ? 1u << 30 : (uint32_t)lists,
 		.parts = parts > 1u << 28 ? 1u << 28 : (uint32_t)parts,
 		.cache = plane->opts.cache,
+		.samples = plane->opts.samples,
 		.bench = plane->opts.bench,
 	};
 	struct xspd_set *set;
@@ -164,6 +165,7 @@ void xspd_plane_free(struct xspd_plane *plane)
 			close(plane->lasting[i]);
 	xspd_pins_close(&plane->pins);
 	xspd_former_free(plane->former);
+	xspd_gone_forget(plane);
 	free(plane);
 }
 

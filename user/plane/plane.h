@@ -18,6 +18,7 @@ struct xspd_plane_opts {
 	uint32_t prune_at;   /* tuples above which the tries are asked; 0: default */
 	uint32_t coarsen_at; /* tuples above which classes are merged; 0: default */
 	uint32_t cache;	     /* flow cache entries a CPU, a power of two; 0: no cache */
+	uint32_t samples;    /* packets sampled a second and CPU, at most; 0: none */
 };
 
 /**
@@ -49,12 +50,21 @@ unsigned int xspd_plane_left_alone(const struct xspd_plane *plane);
 int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 		      const struct xspd_change *change);
 
+/* What people read of a policy; the counters are not in it. */
+void xspd_info_fill(struct xspd_info *ret, const struct xspd_pol *pol);
+
 /* Raise / clear doubt bits (enum xspd_doubt); visible at once, survives swaps. */
 void xspd_plane_doubt(struct xspd_plane *plane, uint32_t set, uint32_t clear);
 /* What surrounds the policies (enum xspd_env), all of it; visible at once, survives swaps. */
 void xspd_plane_env(struct xspd_plane *plane, uint32_t bits);
 /* The smallest MTU that a route has of its own, 0: none; packets above it are not bypassed. */
 void xspd_plane_route_mtu(struct xspd_plane *plane, uint32_t mtu);
+/* For how long deleted out policies stay for the guard; 0: not at all. */
+void xspd_plane_linger(struct xspd_plane *plane, uint32_t seconds);
+/* Were all of @spd to linger, a larger set would have to be built first. */
+bool xspd_plane_cramped(const struct xspd_plane *plane, const struct xspd_spd *spd);
+/* Take out those whose time is over. Return: when the next one's is (CLOCK_MONOTONIC, ns), or 0. */
+uint64_t xspd_plane_gone(struct xspd_plane *plane);
 void xspd_plane_beat(struct xspd_plane *plane); /* renew the lease */
 /* ... as of @since (CLOCK_MONOTONIC, ns): up to then the tables are known to be in step. */
 void xspd_plane_lease(struct xspd_plane *plane, uint64_t since);

@@ -4,6 +4,7 @@
 #define XSPD_PLANE_PRIV_H
 
 #include "plane/counts.h"
+#include "plane/gone.h"
 #include "plane/pins.h"
 #include "plane/plane.h"
 #include "plane/set.h"
@@ -20,6 +21,8 @@ struct xspd_plane {
 	uint64_t swaps;
 	unsigned int left_alone;
 	bool served; /* with opts.pin: the first set is behind the pins */
+	uint64_t linger_ns; /* how long gone policies linger; 0: not at all */
+	struct xspd_gones gones;
 	struct xspd_former *former; /* counters of the daemon before us, until the first build */
 };
 

@@ -9,6 +9,7 @@
 #include <linux/in.h>
 
 #include "plane/crash.h"
+#include "plane/plane.h"
 #include "plane/set.h"
 #include "util.h"
 
@@ -107,10 +108,13 @@ static void record_fill(struct xspd_policy *rec, const struct xspd_pol *pol, uin
 		fill.v4.mark = pol->mark & pol->mark_mask;
 		fill.v4.mark_mask = pol->mark_mask;
 	}
+	/* among those that are gone it does not matter which it was */
+	if (pol->type >= XSPD_TYPE_MAX_)
+		fill.flags &= (uint8_t)~XSPD_P_TIE;
 	*rec = fill;
 }
 
-static void info_fill(struct xspd_info *info, const struct xspd_pol *pol)
+void xspd_info_fill(struct xspd_info *info, const struct xspd_pol *pol)
 {
 	struct xspd_info fill = {
 		.dir = pol->dir,
@@ -139,6 +143,7 @@ static void info_fill(struct xspd_info *info, const struct xspd_pol *pol)
 		.tmpl_family = (uint8_t)pol->tmpl.family,
 		.policy_flags = policy_flags(pol),
 		.user = pol->sel.user,
+		.gone_until = pol->gone_until,
 	};
 
 	memcpy(fill.daddr, &pol->sel.daddr, sizeof(fill.daddr));
@@ -309,7 +314,8 @@ int xspd_set_add(struct xspd_set *set, struct xspd_grace *grace, struct xspd_pol
 		return -ENOSPC;
 	if ((reused && set->live) || inherited)
 		xspd_set_count_start(set, slot, inherited);
-	info_fill(&set->info[slot], pol);
+	xspd_info_fill(&set->info[slot], pol);
+	set->info[slot].hit = inherited && inherited->packets;
 	record_fill(&set->policy[slot], pol, part->nr);
 	xspd_crash_point("add: written");
 	chain_insert(set, pol, &tuple->rec, slot);
@@ -362,7 +368,8 @@ int xspd_set_replace(struct xspd_set *set, struct xspd_grace *grace, struct xspd
 		return -ENOSPC;
 	xspd_set_count(set, old->slot, &count);
 	xspd_set_count_start(set, slot, &count);
-	info_fill(&set->info[slot], pol);
+	xspd_info_fill(&set->info[slot], pol);
+	set->info[slot].hit = count.packets != 0;
 	record_fill(&set->policy[slot], pol, part->nr);
 	xspd_crash_point("replace: written");
 	if (effective_priority(pol) == effective_priority(old) ||

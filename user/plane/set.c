@@ -59,6 +59,7 @@ static void set_sizes(struct xspd_bpf *skel, const struct xspd_sizes *sizes)
 		bpf_map__set_max_entries(skel->maps.xspd_cache6, entries);
 	}
 	skel->rodata->xspd_cache_size = sizes->cache;
+	skel->rodata->xspd_samples = sizes->samples;
 	skel->rodata->xspd_buckets = sizes->buckets;
 	skel->rodata->xspd_dissector = xspd_kernel_since(6, 7);
 }

@@ -20,6 +20,7 @@
 struct xspd_sizes {
 	uint32_t slots, buckets, lists, parts;
 	uint32_t cache; /* flow cache entries a CPU */
+	uint32_t samples; /* a second and CPU */
 	bool bench;
 };
 

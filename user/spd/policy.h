@@ -54,6 +54,7 @@ struct xspd_pol {
 	uint16_t tuple; /* the plane's: mask class it is stored under */
 	uint32_t slot;	/* the plane's: 0 = not published */
 	uint32_t seen;	/* the mirror's: dump it was last seen in */
+	uint64_t gone_until; /* the plane's: of XSPD_GONE_* */
 	UT_hash_handle hh;
 };
 

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Single packets worth telling of: so many a second, the others are counted. */
+#ifndef XSPD_BPF_SAMPLE_H
+#define XSPD_BPF_SAMPLE_H
+
+#include "verdict.h"
+
+#define XSPD_SECOND 1000000000ull
+
+/* 1: this CPU has told enough in this second. */
+static __always_inline int xspd_sample_spare(struct xspd_sampler *sampler, __u64 now)
+{
+	if (now - sampler->since >= XSPD_SECOND) {
+		sampler->since = now;
+		sampler->count = 0;
+	}
+	if (sampler->count < xspd_samples) {
+		sampler->count++;
+		return 0;
+	}
+	sampler->missed++;
+	return 1;
+}
+
+static __always_inline void xspd_sample_fill(struct xspd_sample *sample,
+					     const struct xspd_packet *pkt, __u64 now, __u32 slot)
+{
+	const struct xspd_info *info = bpf_map_lookup_elem(&xspd_info, &slot);
+
+	sample->seq = 0;
+	sample->time = now;
+	__builtin_memcpy(sample->daddr, pkt->flow.daddr, sizeof(sample->daddr));
+	__builtin_memcpy(sample->saddr, pkt->flow.saddr, sizeof(sample->saddr));
+	sample->dport = pkt->flow.dport;
+	sample->sport = pkt->flow.sport;
+	sample->mark = pkt->flow.mark;
+	sample->ifindex = pkt->ifindex;
+	sample->slot = slot;
+	sample->index = slot && info ? info->index : 0;
+	sample->bytes = pkt->bytes;
+	sample->proto = pkt->flow.proto;
+	sample->family = pkt->flow.family;
+	sample->dir = pkt->flow.dir;
+	sample->frag = pkt->flow.frag;
+	sample->hook = pkt->hook;
+	sample->reason = pkt->answer.reason;
+}
+
+static __noinline int xspd_sample_take(const struct xspd_packet *pkt, __u32 kind, __u32 slot,
+				       __u32 act)
+{
+	struct xspd_sampler *sampler;
+	struct xspd_sample *sample;
+	__u64 now = bpf_ktime_get_ns();
+	__u32 zero = 0;
+
+	sampler = bpf_map_lookup_elem(&xspd_sampler, &zero);
+	if (!sampler || xspd_sample_spare(sampler, now))
+		return 0;
+	sample = bpf_ringbuf_reserve(&xspd_ring, sizeof(*sample), 0);
+	if (!sample) {
+		sampler->missed++;
+		return 0;
+	}
+	xspd_sample_fill(sample, pkt, now, slot);
+	sample->act = act;
+	sample->kind = kind;
+	sample->missed = sampler->missed;
+	sampler->missed = 0;
+	bpf_ringbuf_submit(sample, 0);
+	return 0;
+}
+
+/* No packet has met it on this CPU; on any other?  One of them alone tells. */
+static __always_inline void xspd_sample_first(const struct xspd_packet *pkt, __u32 slot)
+{
+	struct xspd_info *info = bpf_map_lookup_elem(&xspd_info, &slot);
+
+	if (info && !info->hit && !__sync_lock_test_and_set(&info->hit, 1))
+		xspd_sample_take(pkt, XSPD_S_FIRST, slot, XSPD_A_NONE);
+}
+
+/* Ask in one direction, and count what comes of it: pkt->answer. */
+static __noinline int xspd_observe(struct xspd_packet *pkt, __u32 dir)
+{
+	struct xspd_answer *answer = &pkt->answer;
+
+	pkt->flow.dir = dir;
+	xspd_classify(&pkt->flow, answer, 1);
+	/* an error that no policy takes is judged by the packet it quotes */
+	if (pkt->icmp_error && dir != XSPD_IN &&
+	    (answer->reason == XSPD_R_NO_POLICY || answer->reason == XSPD_R_DEFAULT_BLOCK ||
+	     (dir == XSPD_OUT && answer->reason == XSPD_R_BYPASS))) {
+		answer->reason = XSPD_R_ICMP_ERROR;
+		answer->verdict = XSPD_DEFER;
+		answer->slot = 0;
+		answer->slot2 = 0;
+	}
+	xspd_count_reason(pkt->hook, answer->reason, pkt->bytes);
+	if (answer->slot && xspd_count_policy(answer->slot, pkt->bytes))
+		xspd_sample_first(pkt, answer->slot);
+	if (answer->slot2 && xspd_count_policy(answer->slot2, pkt->bytes))
+		xspd_sample_first(pkt, answer->slot2);
+	return 0;
+}
+
+#endif
