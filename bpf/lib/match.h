@@ -10,8 +10,8 @@
 
 /* Bits of xspd_best.state, beside those of enum xspd_unknown. */
 enum {
-	XSPD_BEST_MANY = 0x100,	      /* several certain matches at the best priority */
-	XSPD_BEST_TIE = 0x200,	      /* one of them, or of the uncertain ones, has XSPD_P_TIE */
+	XSPD_BEST_MANY = 0x100, /* several certain matches at the best priority */
+	XSPD_BEST_TIE = 0x200,	/* the order of one of them, or of the uncertain ones, is not */
 	XSPD_BEST_UNMODELLED = 0x400, /* a policy matches that may win out of order */
 	XSPD_BEST_CHAIN = 0x800,      /* a chain was not followed to its end */
 	XSPD_BEST_ERROR = 0x1000,
@@ -28,7 +28,7 @@ struct xspd_best {
 	__u32 state;
 	__u32 part;
 	__u32 probes;
-	__u32 pad;
+	__u32 lengths;		     /* of its prefixes */
 	struct xspd_trie_val tuples; /* pruning: those that can match */
 };
 
@@ -115,6 +115,7 @@ xspd_best_take(struct xspd_best *best, const struct xspd_policy *pol, __u32 slot
 {
 	__u64 key = (__u64)pol->priority << 32 | pol->pos;
 	__u32 tie = pol->flags & XSPD_P_TIE ? XSPD_BEST_TIE : 0;
+	__u32 lengths = pol->dlen << 8 | pol->slen;
 
 	if (pol->flags & XSPD_P_UNMODELLED) {
 		best->state |= XSPD_BEST_UNMODELLED;
@@ -129,7 +130,9 @@ xspd_best_take(struct xspd_best *best, const struct xspd_policy *pol, __u32 slot
 	if (key >> 32 < best->key >> 32)
 		best->state = (best->state & ~(XSPD_BEST_MANY | XSPD_BEST_TIE)) | tie;
 	else if (key >> 32 == best->key >> 32 && best->slot)
-		best->state |= XSPD_BEST_MANY | tie;
+		best->state |=
+			XSPD_BEST_MANY | tie |
+			(pol->flags & XSPD_P_APART && lengths != best->lengths ? XSPD_BEST_TIE : 0);
 	else if (best->slot)
 		return;
 	else
@@ -138,6 +141,7 @@ xspd_best_take(struct xspd_best *best, const struct xspd_policy *pol, __u32 slot
 		best->key = key;
 		best->slot = slot;
 		best->flags = pol->flags;
+		best->lengths = lengths;
 	}
 }
 

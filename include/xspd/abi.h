@@ -172,6 +172,7 @@ enum xspd_policy_flag {
 	XSPD_P_TIE = 4,	       /* its order among equal priorities is not certain */
 	XSPD_P_UNMODELLED = 8, /* may match or not (security context), or win out of order (offload) */
 	XSPD_P_MARK = 16,      /* IPv6 with a mark: value and mask are in xspd_info */
+	XSPD_P_APART = 32,     /* its order is certain only among policies of its prefix lengths */
 };
 
 /*
@@ -294,7 +295,7 @@ _Static_assert(sizeof(struct xspd_tuple) == 64, "map ABI");
 
 /* xspd_part: a partition's tuple list.  ref is swapped in one aligned store. */
 enum xspd_part_flag {
-	XSPD_PART_TIES = 1,  /* holds a policy with XSPD_P_TIE: equal priorities must all be seen */
+	XSPD_PART_TIES = 1,  /* holds one with XSPD_P_TIE or _APART: all equal priorities must be seen */
 	XSPD_PART_PRUNE = 2, /* the tries are filled and worth asking */
 	XSPD_PART_DEFER = 4, /* cannot be represented: answer DEFER */
 };

@@ -19,6 +19,7 @@
 #include "daemon/daemon.h"
 #include "lib/netns.h"
 #include "lib/pinned.h"
+#include "lib/scale.h"
 #include "plane/crash.h"
 #include "util.h"
 
@@ -410,7 +411,7 @@ static void teardown(void)
 
 Test(crash, at_any_step)
 {
-	uint32_t deaths = 0;
+	uint32_t deaths = 0, due = 0, stride;
 	pid_t pid;
 
 	setup();
@@ -423,13 +424,14 @@ Test(crash, at_any_step)
 	daemon_stop(pid);
 	expect_defer("stopped");
 	cr_assert_geq(steps->count, 20, "only %u steps", steps->count);
-	for (uint32_t i = 0; i < steps->count; i++) {
+	stride = steps->count / scaled(steps->count);
+	for (uint32_t i = 0; i < steps->count; i += stride, due++) {
 		deaths += crash(steps->name[i], 1);
 		if (steps->times[i] > 1 && i % 2)
 			deaths += crash(steps->name[i], (steps->times[i] + 1) / 2);
 	}
 	teardown();
-	fprintf(stderr, "crash: %u steps, %u deaths, %lu packets counted\n", steps->count, deaths,
-		counted);
-	cr_expect_geq(deaths, steps->count, "some steps were never reached");
+	fprintf(stderr, "crash: %u of %u steps, %u deaths, %lu packets counted\n", due,
+		steps->count, deaths, counted);
+	cr_expect_geq(deaths, due, "some steps were never reached");
 }

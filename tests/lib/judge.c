@@ -195,7 +195,10 @@ static bool tie_in(const struct xspd_pol *const *match, size_t count)
 	size_t best = 0;
 
 	for (; best < count && match[best]->priority == match[0]->priority; best++)
-		tie |= match[best]->tie;
+		tie |= match[best]->tie ||
+		       (match[best]->apart &&
+			(match[best]->sel.prefixlen_s != match[0]->sel.prefixlen_s ||
+			 match[best]->sel.prefixlen_d != match[0]->sel.prefixlen_d));
 	return tie && best >= 2;
 }
 

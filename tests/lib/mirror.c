@@ -84,6 +84,7 @@ void mirror_beat(struct mirror *mirror)
 
 static int mirror_start(struct mirror *mirror, uint32_t groups, const struct xspd_plane_opts *opts)
 {
+	struct xspd_plane_opts with = *opts;
 	struct xspd_spd_diff diff;
 	int err;
 
@@ -91,7 +92,8 @@ static int mirror_start(struct mirror *mirror, uint32_t groups, const struct xsp
 	if (!mirror->spd)
 		return -errno;
 	mirror->spd->old_order = !xspd_kernel_since(6, 12);
-	err = xspd_plane_new(&mirror->plane, opts);
+	with.ask |= !opts->pin; /* nobody could attach them */
+	err = xspd_plane_new(&mirror->plane, &with);
 	if (!err && groups)
 		err = xspd_nl_open(&mirror->events, groups, MIRROR_RCVBUF);
 	if (!err && groups)

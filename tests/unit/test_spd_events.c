@@ -45,24 +45,36 @@ Test(spd_events, update_at_its_priority_is_a_tie_and_newest)
 	xspd_spd_free(spd);
 }
 
-/* Before 6.12 other rules order equal priorities: nothing seen here makes a tie certain. */
-Test(spd_events, no_tie_is_certain_in_the_old_order)
+/* Before 6.12 only policies of the same prefixes have a certain order, and no odd bits in them. */
+Test(spd_events, in_the_old_order_policies_of_other_prefixes_are_apart)
 {
 	struct xspd_spd *spd = xspd_spd_new();
-	struct xspd_pol a = pol_make(1, 100), b = pol_make(2, 100);
+	struct xspd_pol a = pol_make(1, 100), b = pol_make(2, 100), odd = pol_any(3, 100);
 	struct xspd_spd_diff diff;
 
 	spd->old_order = true;
+	odd.sel.daddr.a4 = htonl(0x0a000001);
+	odd.sel.prefixlen_d = 24;
 	xspd_spd_upsert(spd, &a);
 	a.priority = 50;
 	xspd_spd_upsert(spd, &a);
-	cr_expect(xspd_spd_find(spd, a.index)->tie);
-	xspd_spd_dump_begin(spd);
-	xspd_spd_dump_entry(spd, &a);
-	xspd_spd_dump_entry(spd, &b);
-	cr_expect_eq(xspd_spd_dump_end(spd, &diff), 0);
-	cr_expect(xspd_spd_find(spd, a.index)->tie);
-	cr_expect(xspd_spd_find(spd, b.index)->tie);
+	cr_expect(find(spd, 1)->apart);
+	cr_expect_not(find(spd, 1)->tie);
+	for (int twice = 0; twice < 2; twice++) {
+		xspd_spd_dump_begin(spd);
+		xspd_spd_dump_entry(spd, &odd);
+		xspd_spd_dump_entry(spd, &b);
+		xspd_spd_dump_entry(spd, &a);
+		cr_expect_eq(xspd_spd_dump_end(spd, &diff), 0);
+		cr_expect(find(spd, 1)->apart && find(spd, 2)->apart && find(spd, 3)->apart);
+		cr_expect(find(spd, 3)->tie);
+		cr_expect_eq(spd->ties, 1);
+		cr_expect_eq(diff.modified, 0);
+	}
+	odd.sel.daddr.a4 = htonl(0x0a000000);
+	xspd_spd_remove(spd, odd.index);
+	xspd_spd_upsert(spd, &odd);
+	cr_expect_eq(spd->ties, 0);
 	xspd_spd_free(spd);
 }
 

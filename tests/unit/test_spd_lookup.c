@@ -49,6 +49,31 @@ static void expect(struct xspd_spd *spd, const struct xspd_flow *flow, uint32_t 
 #define expect(spd, flow, n, n2, verdict, reason)                                                  \
 	expect(spd, flow, n, n2, XSPD_##verdict, XSPD_R_##reason, __LINE__)
 
+Test(spd_lookup, in_the_old_order_the_prefixes_decide)
+{
+	struct xspd_spd *spd = xspd_spd_new();
+	struct xspd_pol pair = pol(1, XSPD_OUT, 10, BLOCK), late = pol(2, XSPD_OUT, 10, BYPASS);
+	struct xspd_pol other = pol(3, XSPD_OUT, 10, BYPASS), first = pol(4, XSPD_OUT, 5, BYPASS);
+	struct xspd_flow flow = flow_dir(XSPD_OUT);
+
+	spd->old_order = true;
+	pair.sel.prefixlen_d = late.sel.prefixlen_d = 32;
+	pair.sel.daddr.a4 = late.sel.daddr.a4 = htonl(0x0a000001);
+	xspd_spd_upsert(spd, &pair);
+	xspd_spd_upsert(spd, &late);
+	expect(spd, &flow, 1, 0, DENY, BLOCK);
+	xspd_spd_upsert(spd, &other);
+	expect(spd, &flow, 0, 0, DEFER, TIE);
+	xspd_spd_upsert(spd, &first);
+	expect(spd, &flow, 4, 0, PLAIN, BYPASS);
+	xspd_spd_remove(spd, first.index);
+	xspd_spd_remove(spd, pair.index);
+	expect(spd, &flow, 0, 0, DEFER, TIE);
+	xspd_spd_remove(spd, late.index);
+	expect(spd, &flow, 3, 0, PLAIN, BYPASS);
+	xspd_spd_free(spd);
+}
+
 Test(spd_lookup, verdict_of_one_policy)
 {
 	static const struct {

@@ -38,6 +38,7 @@ static void pol_from_info(const struct xspd_info *info, uint32_t slot, struct xs
 	pol->action = info->action;
 	pol->flags = info->flags;
 	pol->tie = info->policy_flags & XSPD_P_TIE;
+	pol->apart = info->policy_flags & XSPD_P_APART;
 	/* which of the two it is was not written down; both mean "the kernel decides" */
 	if (info->policy_flags & XSPD_P_UNMODELLED)
 		pol->unmodelled = XSPD_UNMODELLED_SEC_CTX | XSPD_UNMODELLED_OFFLOAD;

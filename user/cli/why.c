@@ -37,7 +37,7 @@ static void why_lost(const struct cli_explain *explain, size_t i, char *buf, siz
 	else if (pol->priority != rival->priority)
 		snprintf(buf, size, "lost to %u: priority %u is worse than %u", rival->index,
 			 pol->priority, rival->priority);
-	else if (pol->tie || rival->tie)
+	else if (pol->tie || rival->tie || explain->ref.reason == XSPD_R_TIE)
 		snprintf(buf, size, "same priority as %u, order not certain", rival->index);
 	else
 		snprintf(buf, size, "lost to %u: same priority, and younger", rival->index);

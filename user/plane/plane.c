@@ -30,6 +30,7 @@ int xspd_plane_set(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids,
 		.cache = plane->opts.cache,
 		.samples = plane->opts.samples,
 		.bench = plane->opts.bench,
+		.ask = plane->opts.ask,
 	};
 	struct xspd_set *set;
 	int err;
@@ -57,10 +58,26 @@ static int jump_store(int map, uint32_t at, const struct bpf_program *prog)
 	return bpf_map_update_elem(map, &at, &fd, BPF_ANY) < 0 ? -errno : 0;
 }
 
-int xspd_plane_serve(struct xspd_plane *plane, struct xspd_set *set)
+/* From here on, whoever enters is led to @set. */
+static int jumps_store(const struct xspd_set *set)
 {
 	int tc = bpf_map__fd(set->skel->maps.xspd_jump_tc);
 	int xdp = bpf_map__fd(set->skel->maps.xspd_jump_xdp);
+	int err;
+
+	if (set->sizes.ask)
+		return 0;
+	err = jump_store(tc, 0, set->skel->progs.xspd_do_in);
+	xspd_crash_point("serve: in");
+	err = err ?: jump_store(tc, 1, set->skel->progs.xspd_do_out);
+	xspd_crash_point("serve: out");
+	err = err ?: jump_store(xdp, 0, set->skel->progs.xspd_do_xdp);
+	xspd_crash_point("serve: xdp");
+	return err;
+}
+
+int xspd_plane_serve(struct xspd_plane *plane, struct xspd_set *set)
+{
 	int err = 0;
 
 	if (plane->pins.dir) {
@@ -70,12 +87,7 @@ int xspd_plane_serve(struct xspd_plane *plane, struct xspd_set *set)
 		err = err ?: xspd_pins_set(&plane->pins, set);
 	}
 	xspd_crash_point("serve: pinned");
-	err = err ?: jump_store(tc, 0, set->skel->progs.xspd_do_in);
-	xspd_crash_point("serve: in");
-	err = err ?: jump_store(tc, 1, set->skel->progs.xspd_do_out);
-	xspd_crash_point("serve: out");
-	err = err ?: jump_store(xdp, 0, set->skel->progs.xspd_do_xdp);
-	xspd_crash_point("serve: xdp");
+	err = err ?: jumps_store(set);
 	if (err)
 		return err;
 	set->live = true;

@@ -15,6 +15,7 @@ struct xspd_plane_opts {
 	uint32_t capacity; /* policies to make room for at first; 0: default */
 	uint32_t lease_ms; /* 0: 3000 */
 	bool bench; /* load xspd_bench and xspd_null too (batched queries through xspd_ask) */
+	bool ask;   /* for questions only: the hooks' programs are not loaded */
 	uint32_t prune_at;   /* tuples above which the tries are asked; 0: default */
 	uint32_t coarsen_at; /* tuples above which classes are merged; 0: default */
 	uint32_t cache;	     /* flow cache entries a CPU, a power of two; 0: no cache */

@@ -50,6 +50,11 @@ static uint64_t effective_key(const struct xspd_pol *pol)
 	return pol->unmodelled ? 0 : (uint64_t)pol->priority << 32 | pol->pos;
 }
 
+static bool may_tie(const struct xspd_pol *pol)
+{
+	return pol->tie || pol->apart;
+}
+
 static uint8_t policy_flags(const struct xspd_pol *pol)
 {
 	uint8_t flags = 0;
@@ -61,6 +66,8 @@ static uint8_t policy_flags(const struct xspd_pol *pol)
 		flags |= XSPD_P_PROTECT;
 	if (pol->tie)
 		flags |= XSPD_P_TIE;
+	if (pol->apart)
+		flags |= XSPD_P_APART;
 	if (pol->unmodelled)
 		flags |= XSPD_P_UNMODELLED;
 	if (pol->mark_mask && pol->sel.family == XSPD_INET6)
@@ -275,7 +282,7 @@ static int promise(struct xspd_set *set, struct xspd_grace *grace, struct xspd_p
 		   const struct xspd_pol *pol, struct xspd_part_tuple *tuple, bool fresh)
 {
 	uint64_t key = effective_key(pol), best = tuple->rec.best;
-	bool first_tie = pol->tie && !part->ties;
+	bool first_tie = may_tie(pol) && !part->ties;
 	int err;
 
 	err = xspd_partition_widen(set, part, pol, tuple);
@@ -326,7 +333,7 @@ int xspd_set_add(struct xspd_set *set, struct xspd_grace *grace, struct xspd_pol
 	pol->tuple = tuple->rec.id;
 	tuple->rec.policies++;
 	part->policies++;
-	part->ties += pol->tie;
+	part->ties += may_tie(pol);
 	set->policies++;
 	return 0;
 }
@@ -390,7 +397,7 @@ int xspd_set_replace(struct xspd_set *set, struct xspd_grace *grace, struct xspd
 	generation_add(set, 2);
 	pol->slot = slot;
 	pol->tuple = old->tuple;
-	part->ties += pol->tie - old->tie;
+	part->ties += may_tie(pol) - may_tie(old);
 	return slot_retire(set, grace, old->slot, slot, &count);
 }
 
@@ -412,8 +419,8 @@ int xspd_set_remove(struct xspd_set *set, struct xspd_grace *grace, const struct
 
 	set->policies--;
 	part->policies--;
-	part->ties -= old->tie;
-	narrow = old->tie && !part->ties;
+	part->ties -= may_tie(old);
+	narrow = may_tie(old) && !part->ties;
 	if (!--tuple->rec.policies) {
 		xspd_partition_tuple_drop(set, part, tuple);
 		narrow = true;

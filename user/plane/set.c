@@ -69,10 +69,15 @@ static int set_load(struct xspd_set *set, const int *lasting, bool entries)
 	struct xspd_bpf *skel = set->skel;
 
 	set_sizes(skel, &set->sizes);
-	if (!entries) {
+	if (!entries || set->sizes.ask) {
 		bpf_program__set_autoload(skel->progs.xspd_tc_in, false);
 		bpf_program__set_autoload(skel->progs.xspd_tc_out, false);
 		bpf_program__set_autoload(skel->progs.xspd_xdp, false);
+	}
+	if (set->sizes.ask) {
+		bpf_program__set_autoload(skel->progs.xspd_do_in, false);
+		bpf_program__set_autoload(skel->progs.xspd_do_out, false);
+		bpf_program__set_autoload(skel->progs.xspd_do_xdp, false);
 	}
 	if (!set->sizes.bench) {
 		bpf_program__set_autoload(skel->progs.xspd_bench, false);

@@ -22,6 +22,7 @@ struct xspd_sizes {
 	uint32_t cache; /* flow cache entries a CPU */
 	uint32_t samples; /* a second and CPU */
 	bool bench;
+	bool ask;
 };
 
 /* A mask class in use in a partition. */

@@ -204,7 +204,7 @@ static void items_plan(struct xspd_spd *spd, size_t entries)
 		missed = item->pol && (item->moved || update_missed(item));
 		fresh |= !item->pol || missed;
 		item->pos = fresh ? spd->next_pos++ : item->pol->pos;
-		item->tie = spd->old_order || missed || (item->pol && item->pol->tie);
+		item->tie = missed || (item->pol && item->pol->tie);
 	}
 }
 

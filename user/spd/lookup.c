@@ -11,7 +11,7 @@ struct best {
 	const struct xspd_pol *pol;
 	uint32_t count; /* of its priority */
 	uint32_t unknown;
-	bool tie; /* any of them */
+	bool tie; /* of any of them the order is not certain */
 };
 
 /* What a scan of one partition found. */
@@ -20,6 +20,11 @@ struct scan {
 	struct best maybe; /* match, unless a field that is not known says otherwise */
 	bool unmodelled;
 };
+
+static bool same_lengths(const struct xspd_pol *a, const struct xspd_pol *b)
+{
+	return a->sel.prefixlen_s == b->sel.prefixlen_s && a->sel.prefixlen_d == b->sel.prefixlen_d;
+}
 
 static void best_take(struct best *best, const struct xspd_pol *pol, uint32_t unknown)
 {
@@ -30,7 +35,7 @@ static void best_take(struct best *best, const struct xspd_pol *pol, uint32_t un
 	if (pol->priority != best->pol->priority)
 		return;
 	best->count++;
-	best->tie |= pol->tie;
+	best->tie |= pol->tie || (pol->apart && !same_lengths(pol, best->pol));
 	if (pol->pos < best->pol->pos) {
 		best->pol = pol;
 		best->unknown = unknown;

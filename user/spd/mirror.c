@@ -56,11 +56,34 @@ int xspd_spd_tell(struct xspd_spd *spd, const struct xspd_change *change)
 	return err < 0 ? err : 0;
 }
 
+static bool beyond(const xfrm_address_t *addr, unsigned int plen)
+{
+	const uint8_t *byte = (const uint8_t *)addr;
+
+	for (unsigned int i = 0; i < sizeof(*addr); i++) {
+		unsigned int bits = plen > i * 8 ? plen - i * 8 : 0;
+
+		if (bits < 8 && byte[i] & 0xff >> bits)
+			return true;
+	}
+	return false;
+}
+
+/* Which list of the kernel's it stands in may hang on bits that no packet is compared with. */
+static void order_old(const struct xspd_spd *spd, struct xspd_pol *pol)
+{
+	pol->apart = spd->old_order;
+	if (spd->old_order)
+		pol->tie |= beyond(&pol->sel.saddr, pol->sel.prefixlen_s) ||
+			    beyond(&pol->sel.daddr, pol->sel.prefixlen_d);
+}
+
 int xspd_spd_add(struct xspd_spd *spd, struct xspd_pol *pol)
 {
 	struct xspd_change change = {.kind = XSPD_CHANGE_ADD, .pol = pol};
 	int err;
 
+	order_old(spd, pol);
 	pol->slot = 0;
 	pol->tuple = 0;
 	pol->seen = spd->dump;
@@ -96,6 +119,7 @@ int xspd_spd_replace(struct xspd_spd *spd, struct xspd_pol *pol, const struct xs
 
 	account(spd, pol, -1);
 	contents_copy(pol, with);
+	order_old(spd, pol);
 	pol->seen = spd->dump;
 	account(spd, pol, 1);
 	return xspd_spd_tell(spd, &change);

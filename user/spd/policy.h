@@ -34,7 +34,8 @@ enum xspd_unmodelled {
 /*
  * Keyed by @index, unique per namespace among non-socket policies.  Order
  * among equal priorities is @pos, lower (older) wins; @tie says that this
- * policy's place among equal priorities is not certain (SEMANTICS 0).
+ * policy's place among equal priorities is not certain (SEMANTICS 0); @apart, that
+ * it is certain only among policies of the same prefix lengths.
  */
 struct xspd_pol {
 	struct xfrm_selector sel; /* raw, as the kernel stores it: identity */
@@ -51,6 +52,7 @@ struct xspd_pol {
 	uint8_t flags;	    /* XFRM_POLICY_LOCALOK, _ICMP */
 	uint8_t unmodelled; /* enum xspd_unmodelled bits */
 	bool tie;
+	bool apart;
 	uint16_t tuple; /* the plane's: mask class it is stored under */
 	uint32_t slot;	/* the plane's: 0 = not published */
 	uint32_t seen;	/* the mirror's: dump it was last seen in */

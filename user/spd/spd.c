@@ -64,7 +64,7 @@ static int upsert_new(struct xspd_spd *spd, const struct xspd_pol *pol)
 
 	if (!fresh)
 		return -ENOMEM;
-	fresh->tie = spd->old_order;
+	fresh->tie = false;
 	fresh->pos = spd->next_pos++;
 	return xspd_spd_add(spd, fresh);
 }
@@ -75,11 +75,11 @@ static int upsert_known(struct xspd_spd *spd, struct xspd_pol *old, const struct
 
 	with.pos = spd->next_pos++;
 	if (!xspd_pol_same_identity(old, pol)) {
-		with.tie = spd->old_order;
+		with.tie = false;
 		return xspd_spd_supersede(spd, old, &with);
 	}
 	/* at its old priority it keeps its place in the kernel's list, at another it goes last */
-	with.tie = spd->old_order || old->priority == pol->priority;
+	with.tie = old->priority == pol->priority;
 	/* events do not say whether there is one, and it cannot go away under the same index */
 	with.unmodelled |= old->unmodelled & XSPD_UNMODELLED_SEC_CTX;
 	return xspd_spd_replace(spd, old, &with);

@@ -50,7 +50,10 @@ struct xspd_spd {
 	uint32_t defaults;	       /* bit 1 << dir: default is block */
 	uint32_t dump;		       /* number of the dump under way or last done */
 	bool dumping;
-	/* Linux before 6.12 orders equal priorities by other rules (SEMANTICS 6): no tie is certain
+	/*
+	 * Linux before 6.12 knows an age only of those policies that its thresholds make inexact,
+	 * and of changed thresholds nothing tells.  Certain are then only those that stand in one
+	 * list whatever the thresholds: the same prefixes, without bits beyond them.
 	 */
 	bool old_order;
 	bool suspecting;       /* from suspect_from on, events may have been missed: see dump.c */
