@@ -117,17 +117,16 @@ int xspd_do_xdp(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* One flow, asked by `xspd lookup` through BPF_PROG_TEST_RUN. */
-SEC("tc")
-int xspd_query(struct __sk_buff *ctx)
+/* One flow of those that the CLI asks about; 0 if there is none at @nr. */
+static __always_inline int xspd_query_one(struct __sk_buff *ctx, __u32 nr)
 {
-	struct xspd_query *query = (void *)(long)ctx->data;
+	struct xspd_query *query = (struct xspd_query *)(long)ctx->data + nr;
 	struct xspd_answer answer = {};
 	const struct xspd_info *info;
 	struct xspd_flow flow;
 
 	if ((void *)(query + 1) > (void *)(long)ctx->data_end)
-		return TC_ACT_SHOT;
+		return 0;
 	__builtin_memcpy(&flow, &query->flow, sizeof(flow));
 	xspd_classify(&flow, &answer, 0);
 	info = bpf_map_lookup_elem(&xspd_info, &answer.slot);
@@ -137,7 +136,19 @@ int xspd_query(struct __sk_buff *ctx)
 	if (info)
 		answer.index2 = info->index;
 	__builtin_memcpy(&query->answer, &answer, sizeof(answer));
-	return TC_ACT_OK;
+	return 1;
+}
+
+/* Flows asked by `xspd lookup` through BPF_PROG_TEST_RUN. */
+SEC("tc")
+int xspd_query(struct __sk_buff *ctx)
+{
+	__u32 nr;
+
+	for (nr = 0; nr < XSPD_QUERY_MAX; nr++)
+		if (!xspd_query_one(ctx, nr))
+			break;
+	return nr ? TC_ACT_OK : TC_ACT_SHOT;
 }
 
 /* The next flow of the batch in xspd_flows; run with repeat. */

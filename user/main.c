@@ -26,7 +26,8 @@ static const struct command commands[] = {
 	{"policy", policy_main, "list | show INDEX", "the mirrored policies and their counters"},
 	{"lookup", lookup_main,
 	 "dir D src A dst A [proto P] [sport N dport N | type N code N | key K] [mark M] "
-	 "[if_id N] [dev DEV] [frag first|later] [--explain]",
+	 "[if_id N] [dev DEV] [frag first|later] [--explain] [--reverse [iif DEV]] | "
+	 "--forward ... [--snat A[:N]] [--dnat A[:N]] | --file FLOWS",
 	 "which policy governs a flow"},
 	{"attach", attach_main,
 	 "DEV --xdp|--ingress|--egress... [--mode observe|mark|enforce|bypass|guard[,...]] "

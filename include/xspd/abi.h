@@ -156,8 +156,10 @@ _Static_assert(sizeof(struct xspd_answer) == 24, "map ABI");
 
 /*
  * What BPF_PROG_TEST_RUN of xspd_query takes as data_in and returns as
- * data_out.  @eth stands for the Ethernet header the kernel insists on.
+ * data_out: up to XSPD_QUERY_MAX of these, which is what a page has room for.
+ * @eth stands for the Ethernet header the kernel insists on.
  */
+#define XSPD_QUERY_MAX 32
 struct xspd_query {
 	__u8 eth[16];
 	struct xspd_flow flow;

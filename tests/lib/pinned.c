@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "lib/pinned.h"
+#include "plane/ask.h"
 #include "util.h"
 
 void pinned_init(struct pinned *pinned, const char *dir)
@@ -86,14 +87,7 @@ int pinned_follow(struct pinned *pinned)
 
 int pinned_ask(const struct pinned *pinned, const struct xspd_flow *flow, struct xspd_answer *ret)
 {
-	struct xspd_query query = {.flow = *flow};
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = &query, .data_size_in = sizeof(query),
-		    .data_out = &query, .data_size_out = sizeof(query), .repeat = 1);
-
-	if (bpf_prog_test_run_opts(pinned->query, &opts) < 0)
-		return -errno;
-	*ret = query.answer;
-	return 0;
+	return xspd_ask(pinned->query, flow, 1, ret);
 }
 
 static uint32_t slot_of(const struct pinned *pinned, uint32_t index)

@@ -11,6 +11,7 @@
 
 #include "bench/sync.h"
 #include "nl/nl.h"
+#include "plane/ask.h"
 #include "util.h"
 
 #define PROBES	   4000
@@ -121,15 +122,17 @@ static int query_open(struct lag *lag)
 static int visible(struct lag *lag)
 {
 	struct xspd_pol pol = probe_pol();
-	struct xspd_query query = {.flow = {.family = XSPD_INET, .dir = XSPD_OUT, .proto = 17}};
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = &query, .data_size_in = sizeof(query),
-		    .data_out = &query, .data_size_out = sizeof(query), .repeat = 1);
+	struct xspd_flow flow = {.daddr = {pol.sel.daddr.a4},
+				 .saddr = {pol.sel.saddr.a4},
+				 .family = XSPD_INET,
+				 .dir = XSPD_OUT,
+				 .proto = IPPROTO_UDP};
+	struct xspd_answer answer;
+	int err = xspd_ask(lag->query, &flow, 1, &answer);
 
-	query.flow.daddr[0] = pol.sel.daddr.a4;
-	query.flow.saddr[0] = pol.sel.saddr.a4;
-	if (bpf_prog_test_run_opts(lag->query, &opts) < 0)
-		return -errno;
-	return query.answer.reason == (lag->there ? XSPD_R_BLOCK : XSPD_R_NO_POLICY);
+	if (err)
+		return err;
+	return answer.reason == (lag->there ? XSPD_R_BLOCK : XSPD_R_NO_POLICY);
 }
 
 static int ask(struct lag *lag)

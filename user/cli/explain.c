@@ -2,72 +2,11 @@
 /* The reference's view of a flow: who matches, and who nearly does. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/explain.h"
-#include "spd/mirror.h"
 #include "util.h"
-
-static void pol_from_info(const struct xspd_info *info, uint32_t slot, struct xspd_pol *pol)
-{
-	struct xfrm_selector *sel = &pol->sel;
-
-	memcpy(&sel->daddr, info->daddr, sizeof(sel->daddr));
-	memcpy(&sel->saddr, info->saddr, sizeof(sel->saddr));
-	sel->dport = info->dport;
-	sel->dport_mask = info->dport_mask;
-	sel->sport = info->sport;
-	sel->sport_mask = info->sport_mask;
-	sel->family = info->family;
-	sel->prefixlen_d = info->dlen;
-	sel->prefixlen_s = info->slen;
-	sel->proto = info->proto;
-	sel->ifindex = (int)info->ifindex;
-	sel->user = info->user;
-	pol->index = info->index;
-	pol->priority = info->priority;
-	pol->pos = info->pos;
-	pol->mark = info->mark;
-	pol->mark_mask = info->mark_mask;
-	pol->if_id = info->if_id;
-	pol->tmpl.reqid = info->reqid;
-	pol->tmpl.count = info->tmpl_count;
-	pol->tmpl.required = info->tmpl_required;
-	pol->dir = info->dir;
-	pol->type = info->type;
-	pol->action = info->action;
-	pol->flags = info->flags;
-	pol->tie = info->policy_flags & XSPD_P_TIE;
-	pol->apart = info->policy_flags & XSPD_P_APART;
-	/* which of the two it is was not written down; both mean "the kernel decides" */
-	if (info->policy_flags & XSPD_P_UNMODELLED)
-		pol->unmodelled = XSPD_UNMODELLED_SEC_CTX | XSPD_UNMODELLED_OFFLOAD;
-	pol->slot = slot;
-}
-
-static int load(struct xspd_spd *spd, const struct cli_view *view)
-{
-	struct xspd_info info;
-	struct xspd_pol *pol;
-	int err;
-
-	spd->defaults = view->conf->defaults;
-	for (uint32_t slot = 1; slot < view->slots; slot++) {
-		/* the same index twice: an update caught in the act, which the generation tells */
-		if (!cli_view_info(view, slot, &info) || xspd_spd_find(spd, info.index))
-			continue;
-		pol = calloc(1, sizeof(*pol));
-		if (!pol)
-			return -ENOMEM;
-		pol_from_info(&info, slot, pol);
-		err = xspd_spd_link(spd, pol);
-		if (err) {
-			free(pol);
-			return err;
-		}
-	}
-	return 0;
-}
 
 /* Take the field that failed out of the policy, so that the next one shows. */
 static void relax(struct xspd_pol *pol, const struct xspd_flow *flow, enum xspd_miss miss)
@@ -165,10 +104,10 @@ static void consider(struct cli_explain *explain, const struct cli_near *near)
 /* Policies of another family or direction are no near misses. */
 static void find_nearest(struct cli_explain *explain, const struct xspd_flow *flow)
 {
-	struct xspd_pol *pol, *tmp;
+	const struct xspd_pol *pol;
 	struct cli_near near;
 
-	HASH_ITER (hh, explain->spd->by_index, pol, tmp) {
+	for (pol = explain->spd->by_index; pol; pol = pol->hh.next) {
 		if (pol->sel.family != flow->family || pol->dir != flow->dir)
 			continue;
 		measure(pol, flow, &near);
@@ -177,22 +116,15 @@ static void find_nearest(struct cli_explain *explain, const struct xspd_flow *fl
 	}
 }
 
-int cli_explain_new(struct cli_explain *ret, const struct cli_view *view,
+int cli_explain_new(struct cli_explain *ret, const struct xspd_spd *spd,
 		    const struct xspd_flow *flow)
 {
-	struct cli_explain explain = {.spd = xspd_spd_new()};
-	int err;
+	struct cli_explain explain = {.spd = spd};
+	int err = xspd_spd_matches(spd, flow, &explain.match, &explain.match_count);
 
-	if (!explain.spd)
-		return -ENOMEM;
-	err = load(explain.spd, view);
-	if (!err)
-		err = xspd_spd_matches(explain.spd, flow, &explain.match, &explain.match_count);
-	if (err) {
-		cli_explain_free(&explain);
+	if (err)
 		return err;
-	}
-	xspd_spd_lookup(explain.spd, flow, &explain.ref);
+	xspd_spd_lookup(spd, flow, &explain.ref);
 	find_nearest(&explain, flow);
 	*ret = explain;
 	return 0;
@@ -202,7 +134,6 @@ void cli_explain_free(struct cli_explain *explain)
 {
 	free(explain->match);
 	explain->match = NULL;
-	xspd_spd_free(explain->spd);
 	explain->spd = NULL;
 }
 

@@ -5,7 +5,6 @@
 
 #include <json-c/json.h>
 
-#include "cli/view.h"
 #include "spd/spd.h"
 
 #define EXPLAIN_NEAREST 5
@@ -20,7 +19,7 @@ struct cli_near {
 };
 
 struct cli_explain {
-	struct xspd_spd *spd; /* rebuilt from xspd_info */
+	const struct xspd_spd *spd; /* the caller's */
 	struct xspd_ref ref;
 	const struct xspd_pol **match; /* best first, sub before main */
 	size_t match_count;
@@ -29,10 +28,10 @@ struct cli_explain {
 };
 
 /**
- * cli_explain_new() - Ask the reference about @flow, over the policies of @view.
+ * cli_explain_new() - Ask the reference about @flow, over @spd, which must outlive *ret.
  * Return: 0 or -ENOMEM. Leave with cli_explain_free().
  */
-int cli_explain_new(struct cli_explain *ret, const struct cli_view *view,
+int cli_explain_new(struct cli_explain *ret, const struct xspd_spd *spd,
 		    const struct xspd_flow *flow);
 void cli_explain_free(struct cli_explain *explain);
 
@@ -42,9 +41,8 @@ void cli_explain_free(struct cli_explain *explain);
  */
 bool cli_explain_agrees(const struct cli_explain *explain, const struct xspd_answer *answer);
 
-void cli_explain_print(const struct cli_explain *explain, const struct cli_view *view,
-		       const struct xspd_flow *flow);
-struct json_object *cli_explain_json(const struct cli_explain *explain, const struct cli_view *view,
+void cli_explain_print(const struct cli_explain *explain, const struct xspd_flow *flow);
+struct json_object *cli_explain_json(const struct cli_explain *explain,
 				     const struct xspd_flow *flow);
 
 #endif

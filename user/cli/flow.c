@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,11 +28,13 @@ enum word {
 	MARK,
 	IF_ID,
 	DEV,
+	IIF,
 	FRAG,
 	WORD_MAX_
 };
 
 struct words {
+	const struct cli_flow_form *form;
 	const char *arg[WORD_MAX_];
 	uint32_t number[WORD_MAX_];
 	uint8_t family[WORD_MAX_];
@@ -66,15 +69,35 @@ static const struct {
 	[MARK] = {"mark", parse_number, UINT32_MAX},
 	[IF_ID] = {"if_id", parse_number, UINT32_MAX},
 	[DEV] = {"dev", parse_dev},
+	[IIF] = {"iif", parse_dev},
 	[FRAG] = {"frag", parse_frag},
 };
+
+/* One line, which names the file and its line if there is one. Returns @rc. */
+static int complain(const struct words *words, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static int complain(const struct words *words, int rc, const char *fmt, ...)
+{
+	const struct cli_flow_form *form = words->form;
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (form->file)
+		cli_notice("lookup: %s:%zu: %s", form->file, form->line, text);
+	else
+		cli_notice("lookup: %s", text);
+	return rc;
+}
 
 static int parse_number(struct words *words, enum word word)
 {
 	if (cli_number(words->arg[word], table[word].max, &words->number[word]))
 		return XSPD_DONE;
-	return cli_usage("lookup: %s %s: give a number from 0 to %u", table[word].name,
-			 words->arg[word], table[word].max);
+	return complain(words, XSPD_USAGE, "%s %s: give a number from 0 to %u", table[word].name,
+			words->arg[word], table[word].max);
 }
 
 static int parse_dir(struct words *words, enum word word)
@@ -84,7 +107,7 @@ static int parse_dir(struct words *words, enum word word)
 			words->flow.dir = dir;
 			return XSPD_DONE;
 		}
-	return cli_usage("lookup: dir %s: give in, out or fwd", words->arg[word]);
+	return complain(words, XSPD_USAGE, "dir %s: give in, out or fwd", words->arg[word]);
 }
 
 static int check_prefix(const struct words *words, enum word word, const char *prefix)
@@ -92,12 +115,13 @@ static int check_prefix(const struct words *words, enum word word, const char *p
 	uint32_t len, most = words->family[word] == AF_INET ? 32 : 128;
 
 	if (!cli_number(prefix, UINT32_MAX, &len) || len > most)
-		return cli_usage("lookup: %s %s: prefix length out of range, 0 to %u",
-				 table[word].name, words->arg[word], most);
+		return complain(words, XSPD_USAGE, "%s %s: prefix length out of range, 0 to %u",
+				table[word].name, words->arg[word], most);
 	if (len < most)
-		return cli_usage("lookup: %s %s: a flow has one address, not a prefix; leave out "
-				 "'/%s'",
-				 table[word].name, words->arg[word], prefix);
+		return complain(words, XSPD_USAGE,
+				"%s %s: a flow has one address, not a prefix; leave out "
+				"'/%s'",
+				table[word].name, words->arg[word], prefix);
 	return XSPD_DONE;
 }
 
@@ -116,8 +140,8 @@ static int parse_address(struct words *words, enum word word)
 	else if (inet_pton(AF_INET6, text, words->addr[word]) == 1)
 		words->family[word] = AF_INET6;
 	else
-		return cli_usage("lookup: %s %s: give an IPv4 or IPv6 address", table[word].name,
-				 words->arg[word]);
+		return complain(words, XSPD_USAGE, "%s %s: give an IPv4 or IPv6 address",
+				table[word].name, words->arg[word]);
 	return slash ? check_prefix(words, word, slash + 1) : XSPD_DONE;
 }
 
@@ -125,8 +149,8 @@ static int parse_proto(struct words *words, enum word word)
 {
 	if (cli_proto_number(words->arg[word], &words->flow.proto))
 		return XSPD_DONE;
-	return cli_usage("lookup: proto %s: give a name of /etc/protocols, or 0 to 255",
-			 words->arg[word]);
+	return complain(words, XSPD_USAGE, "proto %s: give a name of /etc/protocols, or 0 to 255",
+			words->arg[word]);
 }
 
 static int parse_key(struct words *words, enum word word)
@@ -139,15 +163,24 @@ static int parse_key(struct words *words, enum word word)
 		words->number[word] = ntohl(quad.s_addr);
 		return XSPD_DONE;
 	}
-	return cli_usage("lookup: key %s: give a number, or a dotted quad", words->arg[word]);
+	return complain(words, XSPD_USAGE, "key %s: give a number, or a dotted quad",
+			words->arg[word]);
 }
 
 static int parse_dev(struct words *words, enum word word)
 {
-	words->number[word] = if_nametoindex(words->arg[word]);
-	if (words->number[word])
+	static char last[IF_NAMESIZE]; /* files name few: spare the system calls */
+	static uint32_t last_index;
+
+	if (!last_index || strcmp(last, words->arg[word])) {
+		last_index = if_nametoindex(words->arg[word]);
+		snprintf(last, sizeof(last), "%s", words->arg[word]);
+	}
+	words->number[word] = last_index;
+	if (last_index)
 		return XSPD_DONE;
-	return cli_fail("lookup: dev %s: no such device in this network namespace; --netns names "
+	return complain(words, XSPD_FAILED,
+			"dev %s: no such device in this network namespace; --netns names "
 			"another",
 			words->arg[word]);
 }
@@ -159,7 +192,8 @@ static int parse_frag(struct words *words, enum word word)
 	else if (!strcmp(words->arg[word], "later"))
 		words->flow.frag = XSPD_FRAG_LATER;
 	else
-		return cli_usage("lookup: frag %s: give first or later", words->arg[word]);
+		return complain(words, XSPD_USAGE, "frag %s: give first or later",
+				words->arg[word]);
 	return XSPD_DONE;
 }
 
@@ -171,12 +205,12 @@ static int read_words(int argc, char **argv, struct words *words)
 		while (word < WORD_MAX_ && strcmp(argv[i], table[word].name))
 			word++;
 		if (word == WORD_MAX_)
-			return cli_usage("lookup: unknown word '%s'; see 'xspd help lookup'",
-					 argv[i]);
+			return complain(words, XSPD_USAGE,
+					"unknown word '%s'; see 'xspd help lookup'", argv[i]);
 		if (words->arg[word])
-			return cli_usage("lookup: '%s' is given twice", argv[i]);
+			return complain(words, XSPD_USAGE, "'%s' is given twice", argv[i]);
 		if (i + 1 == argc)
-			return cli_usage("lookup: '%s' lacks its value", argv[i]);
+			return complain(words, XSPD_USAGE, "'%s' lacks its value", argv[i]);
 		words->arg[word] = argv[i + 1];
 		rc = table[word].parse(words, word);
 		if (rc)
@@ -190,24 +224,31 @@ static int check_words(const struct words *words)
 {
 	uint8_t proto = words->flow.proto;
 
-	for (enum word word = DIR; word <= DST; word++)
+	for (enum word word = words->form->path ? SRC : DIR; word <= DST; word++)
 		if (!words->arg[word])
-			return cli_usage("lookup: '%s' is missing; see 'xspd help lookup'",
-					 table[word].name);
+			return complain(words, XSPD_USAGE,
+					"'%s' is missing; see 'xspd help lookup'",
+					table[word].name);
+	if (words->arg[DIR] && words->form->path)
+		return complain(words, XSPD_USAGE,
+				"dir %s: --forward asks fwd, then out; leave out 'dir'",
+				words->arg[DIR]);
+	if (words->arg[IIF] && !words->form->reverse)
+		return complain(words, XSPD_USAGE, "'iif' goes with --reverse");
 	if (words->family[SRC] != words->family[DST])
-		return cli_usage("lookup: src %s and dst %s are of two families", words->arg[SRC],
-				 words->arg[DST]);
+		return complain(words, XSPD_USAGE, "src %s and dst %s are of two families",
+				words->arg[SRC], words->arg[DST]);
 	for (enum word word = SPORT; word <= KEY; word++) {
 		bool fits = word <= DPORT  ? cli_proto_has_ports(proto)
 			    : word <= CODE ? cli_proto_is_icmp(proto)
 					   : proto == IPPROTO_GRE;
 
 		if (words->arg[word] && !fits)
-			return cli_usage("lookup: '%s' goes with %s; add that 'proto'",
-					 table[word].name,
-					 word <= DPORT	? "tcp, udp, sctp or udplite"
-					 : word <= CODE ? "icmp or ipv6-icmp"
-							: "gre");
+			return complain(words, XSPD_USAGE, "'%s' goes with %s; add that 'proto'",
+					table[word].name,
+					word <= DPORT  ? "tcp, udp, sctp or udplite"
+					: word <= CODE ? "icmp or ipv6-icmp"
+						       : "gre");
 	}
 	return XSPD_DONE;
 }
@@ -232,9 +273,41 @@ static void set_ports(struct words *words)
 	}
 }
 
-int cli_flow_parse(int argc, char **argv, struct xspd_flow *ret)
+/* The device that the kernel would compare. */
+static void set_device(struct words *words)
 {
-	struct words words = {};
+	struct xspd_flow *flow = &words->flow;
+
+	flow->oif = words->number[DEV];
+	if (words->form->path) {
+		flow->dir = XSPD_FWD;
+		flow->unknown = words->arg[DEV] ? 0 : XSPD_UNKNOWN_OIF;
+	} else if (flow->dir == XSPD_IN && !words->arg[DEV]) {
+		flow->oif = LOOPBACK_IFINDEX;
+	}
+}
+
+/* What is taken as said although the kernel would not ask it so. */
+static void notice(const struct words *words)
+{
+	const struct xspd_flow *flow = &words->flow;
+
+	if (words->form->file || flow->dir != XSPD_IN)
+		return;
+	if (flow->oif != LOOPBACK_IFINDEX)
+		cli_notice("lookup: dev %s: taken as said, but for 'dir in' the kernel compares "
+			   "lo (or a VRF), never the device a packet came by",
+			   words->arg[DEV]);
+	if (flow->frag)
+		cli_notice("lookup: frag %s: taken as said, but for 'dir in' the kernel puts "
+			   "fragments together first, and then sees the ports",
+			   words->arg[FRAG]);
+}
+
+int cli_flow_parse(const struct cli_flow_form *form, int argc, char **argv, struct xspd_flow *ret,
+		   uint32_t *ret_iif)
+{
+	struct words words = {.form = form};
 	struct xspd_flow *flow = &words.flow;
 	int rc = read_words(argc, argv, &words);
 
@@ -247,14 +320,11 @@ int cli_flow_parse(int argc, char **argv, struct xspd_flow *ret)
 	memcpy(flow->daddr, words.addr[DST], sizeof(flow->daddr));
 	flow->mark = words.number[MARK];
 	flow->if_id = words.number[IF_ID];
-	flow->oif = words.number[DEV];
-	if (flow->dir == XSPD_IN && !words.arg[DEV])
-		flow->oif = LOOPBACK_IFINDEX;
-	else if (flow->dir == XSPD_IN && flow->oif != LOOPBACK_IFINDEX)
-		cli_notice("lookup: dev %s: taken as said, but for 'dir in' the kernel compares "
-			   "lo (or a VRF), never the device a packet came by",
-			   words.arg[DEV]);
+	set_device(&words);
+	notice(&words);
 	set_ports(&words);
 	*ret = *flow;
+	if (ret_iif)
+		*ret_iif = words.number[IIF];
 	return XSPD_DONE;
 }

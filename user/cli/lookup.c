@@ -1,213 +1,192 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* xspd lookup: ask the BPF program itself which policy governs a flow. */
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <bpf/bpf.h>
 
-#include "cli/cli.h"
-#include "cli/explain.h"
+#include "cli/ask.h"
 #include "cli/flow.h"
+#include "cli/lookup_file.h"
+#include "cli/path.h"
 #include "cli/selector.h"
-#include "cli/view.h"
 #include "reason.h"
-#include "util.h"
-
-#define ATTEMPTS 20
 
 struct lookup {
-	struct xspd_flow flow;
-	struct xspd_answer answer;
-	struct xspd_info info[2]; /* of answer.slot, slot2; index 0: none */
-	struct cli_explain explain;
-	bool explained;
+	struct cli_common common;
+	bool explain, forward, reverse;
+	const char *file, *snat, *dnat;
+	struct cli_nat src, dst; /* of snat, dnat */
+	struct cli_path path;
 };
 
-static int ask(const struct cli_view *view, const struct xspd_flow *flow, struct xspd_answer *ret)
+static int check_options(const struct lookup *lookup, int argc, char **argv)
 {
-	struct xspd_query in = {.flow = *flow}, out = {};
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = &in, .data_size_in = sizeof(in),
-		    .data_out = &out, .data_size_out = sizeof(out), .repeat = 1);
-
-	if (bpf_prog_test_run_opts(view->query_fd, &opts) < 0)
-		return -errno;
-	if (opts.data_size_out != sizeof(out))
-		return -EPROTO;
-	*ret = out.answer;
-	return 0;
-}
-
-static void read_infos(const struct cli_view *view, struct lookup *ret)
-{
-	uint32_t slot[2] = {ret->answer.slot, ret->answer.slot2};
-
-	for (int i = 0; i < 2; i++)
-		if (!slot[i] || slot[i] >= view->slots ||
-		    !cli_view_info(view, slot[i], &ret->info[i]))
-			ret->info[i].index = 0;
-}
-
-/* Answer, records and explanation of one state of the SPD, or -EAGAIN. */
-static int attempt(const struct cli_view *view, bool explain, struct lookup *ret)
-{
-	uint64_t generation = cli_view_generation(view);
-	int err = ask(view, &ret->flow, &ret->answer);
-
-	if (err)
-		return err;
-	read_infos(view, ret);
-	if (explain) {
-		err = cli_explain_new(&ret->explain, view, &ret->flow);
-		if (err)
-			return err;
-		ret->explained = true;
-	}
-	if (view->conf->generation == generation && !cli_view_stale(view))
-		return 0;
-	if (ret->explained)
-		cli_explain_free(&ret->explain);
-	ret->explained = false;
-	return -EAGAIN;
-}
-
-static int run(struct cli_view *view, bool explain, struct lookup *ret)
-{
-	int err = -EAGAIN;
-
-	for (int i = 0; i < ATTEMPTS && err == -EAGAIN; i++) {
-		if (cli_view_stale(view)) {
-			cli_view_close(view);
-			if (cli_view_open(view, view->instance))
-				return XSPD_FAILED;
-		}
-		err = attempt(view, explain, ret);
-	}
-	if (err == -EAGAIN)
-		return cli_fail("lookup: the policies changed during each of %d attempts; "
-				"try again",
-				ATTEMPTS);
-	if (err)
-		return cli_fail("lookup: %s/%s/xspd_query: %s%s", view->dir, view->set,
-				strerror(-err), err == -EPERM ? "; run as root" : "");
+	if ((lookup->snat || lookup->dnat) && !lookup->forward)
+		return cli_usage("lookup: --%s goes with --forward",
+				 lookup->snat ? "snat" : "dnat");
+	if (!lookup->file)
+		return XSPD_DONE;
+	if (argc)
+		return cli_usage("lookup: --file %s: takes no words besides, not '%s'",
+				 lookup->file, argv[0]);
+	if (lookup->forward || lookup->reverse || lookup->explain)
+		return cli_usage("lookup: --file does not go with --%s", lookup->forward ? "forward"
+									 : lookup->reverse
+										 ? "reverse"
+										 : "explain");
 	return XSPD_DONE;
 }
 
-static void print_policy(const char *what, const struct xspd_info *info)
+static int parse_nat(struct lookup *lookup)
 {
-	char text[256];
+	int rc = XSPD_DONE;
 
-	cli_selector_text(info, text, sizeof(text));
-	printf("%s %u\n\t%s\n", what, info->index, text);
-	cli_traits_text(info, text, sizeof(text));
-	printf("\t%s\n", text);
-	cli_tmpl_text(info, text, sizeof(text));
-	if (*text)
-		printf("\t%s\n", text);
-}
-
-static void print_text(const struct cli_view *view, const struct lookup *lookup)
-{
-	printf("verdict %s reason %s", xspd_verdict_name(lookup->answer.verdict),
-	       xspd_reason_name(lookup->answer.reason));
-	if (lookup->answer.verdict == XSPD_DEFER)
-		printf(" (the kernel decides)");
-	printf("\n");
-	if (lookup->info[0].index)
-		print_policy("policy", &lookup->info[0]);
-	else
-		printf("policy none\n");
-	if (lookup->info[1].index)
-		print_policy("and then policy", &lookup->info[1]);
-	if (lookup->explained)
-		cli_explain_print(&lookup->explain, view, &lookup->flow);
-}
-
-static void print_json(const struct cli_view *view, const struct lookup *lookup)
-{
-	static const char *const keys[] = {"policy", "policy2"};
-	struct json_object *o = json_object_new_object();
-
-	cli_json_text(o, "verdict", xspd_verdict_name(lookup->answer.verdict));
-	cli_json_text(o, "reason", xspd_reason_name(lookup->answer.reason));
-	cli_json_number(o, "tuples", lookup->answer.tuples);
-	for (int i = 0; i < 2; i++)
-		json_object_object_add(o, keys[i],
-				       lookup->info[i].index ? cli_policy_json(&lookup->info[i])
-							     : NULL);
-	if (lookup->explained) {
-		cli_json_bool(o, "agrees", cli_explain_agrees(&lookup->explain, &lookup->answer));
-		json_object_object_add(o, "reference",
-				       cli_explain_json(&lookup->explain, view, &lookup->flow));
-	}
-	cli_json_print(o);
-}
-
-/* A change told only after it was made can hide between two generations: look again. */
-static bool disagrees(const struct lookup *lookup)
-{
-	return lookup->explained && !cli_explain_agrees(&lookup->explain, &lookup->answer);
-}
-
-static int run_settled(struct cli_view *view, bool explain, struct lookup *ret)
-{
-	struct timespec pause = {.tv_nsec = 20000000};
-	int rc = run(view, explain, ret);
-
-	for (int i = 0; i < 3 && !rc && disagrees(ret); i++) {
-		nanosleep(&pause, NULL);
-		cli_explain_free(&ret->explain);
-		ret->explained = false;
-		rc = run(view, explain, ret);
-	}
+	if (lookup->snat)
+		rc = cli_nat_parse("snat", lookup->snat, &lookup->src);
+	if (!rc && lookup->dnat)
+		rc = cli_nat_parse("dnat", lookup->dnat, &lookup->dst);
 	return rc;
 }
 
-static int answer(struct cli_view *view, struct lookup *lookup, bool explain, bool json)
+static int check_nat(const struct lookup *lookup, const struct xspd_flow *flow)
 {
-	int rc = run_settled(view, explain, lookup);
+	uint8_t family = (uint8_t)flow->family;
+
+	if (lookup->src.set && lookup->src.family != family)
+		return cli_usage("lookup: --snat %s: not of the family of src and dst",
+				 lookup->snat);
+	if (lookup->dst.set && lookup->dst.family != family)
+		return cli_usage("lookup: --dnat %s: not of the family of src and dst",
+				 lookup->dnat);
+	return XSPD_DONE;
+}
+
+/* From words to the lookups that they ask for. */
+static int plan(struct lookup *lookup, int argc, char **argv)
+{
+	struct cli_flow_form form = {.path = lookup->forward, .reverse = lookup->reverse};
+	struct cli_path *path = &lookup->path;
+	struct xspd_flow flow;
+	uint32_t iif;
+	int rc = parse_nat(lookup);
+
+	if (!rc)
+		rc = cli_flow_parse(&form, argc, argv, &flow, &iif);
+	if (!rc)
+		rc = check_nat(lookup, &flow);
+	if (rc)
+		return rc;
+	if (lookup->forward)
+		cli_way_forward(&path->there, &flow, &lookup->dst, &lookup->src);
+	else
+		cli_way_single(&path->there, &flow);
+	path->both = lookup->reverse;
+	if (path->both)
+		cli_way_back(&path->back, &path->there, &lookup->dst, &lookup->src, iif);
+	return XSPD_DONE;
+}
+
+static int complain(const struct cli_answer *answer)
+{
+	const struct xspd_ref *ref = &answer->explain.ref;
+
+	return cli_fail("lookup: program and reference DISAGREE: %s %s %u %u against %s %s %u "
+			"%u; please report this",
+			xspd_verdict_name(answer->answer.verdict),
+			xspd_reason_name(answer->answer.reason), answer->answer.index,
+			answer->answer.index2, xspd_verdict_name(ref->verdict),
+			xspd_reason_name(ref->reason), ref->pol ? ref->pol->index : 0,
+			ref->pol2 ? ref->pol2->index : 0);
+}
+
+static int complain_any(const struct cli_way *way)
+{
+	for (size_t i = 0; i < way->steps; i++)
+		if (cli_answer_disagrees(&way->step[i]))
+			return complain(&way->step[i]);
+	return XSPD_DONE;
+}
+
+static void print(const struct lookup *lookup)
+{
+	const struct cli_path *path = &lookup->path;
+	bool single = !lookup->forward && !lookup->reverse;
+
+	if (lookup->common.json)
+		cli_json_print(single ? cli_answer_json(&path->there.step[0])
+				      : cli_path_json(path));
+	else if (single)
+		cli_answer_print(&path->there.step[0]);
+	else
+		cli_path_print(path);
+}
+
+/* All the lookups in one state of the SPD. */
+static int ask(struct cli_asker *asker, struct lookup *lookup)
+{
+	struct cli_answer answers[2 * CLI_WAY_MAX];
+	struct cli_way *ways[] = {&lookup->path.there, &lookup->path.back};
+	size_t count = 0, at = 0;
+	int rc;
+
+	for (size_t w = 0; w < 2; w++)
+		for (size_t i = 0; i < ways[w]->steps; i++)
+			answers[count++] = ways[w]->step[i];
+	rc = cli_ask(asker, answers, count, lookup->explain);
+	for (size_t w = 0; w < 2; w++)
+		for (size_t i = 0; i < ways[w]->steps; i++)
+			ways[w]->step[i] = answers[at++];
+	return rc;
+}
+
+static int answer(struct cli_asker *asker, struct lookup *lookup)
+{
+	int rc = ask(asker, lookup);
 
 	if (rc)
 		return rc;
-	if (json)
-		print_json(view, lookup);
-	else
-		print_text(view, lookup);
-	if (!lookup->explained)
-		return XSPD_DONE;
-	if (disagrees(lookup)) {
-		const struct xspd_ref *ref = &lookup->explain.ref;
+	print(lookup);
+	rc = complain_any(&lookup->path.there);
+	if (!rc)
+		rc = complain_any(&lookup->path.back);
+	cli_answers_free(lookup->path.there.step, lookup->path.there.steps);
+	cli_answers_free(lookup->path.back.step, lookup->path.back.steps);
+	return rc;
+}
 
-		rc = cli_fail("lookup: program and reference DISAGREE: %s %s %u %u against %s "
-			      "%s %u %u; please report this",
-			      xspd_verdict_name(lookup->answer.verdict),
-			      xspd_reason_name(lookup->answer.reason), lookup->answer.index,
-			      lookup->answer.index2, xspd_verdict_name(ref->verdict),
-			      xspd_reason_name(ref->reason), ref->pol ? ref->pol->index : 0,
-			      ref->pol2 ? ref->pol2->index : 0);
-	}
-	cli_explain_free(&lookup->explain);
+static int run(struct lookup *lookup)
+{
+	struct cli_asker asker;
+	int rc = cli_asker_open(&asker, lookup->common.instance);
+
+	if (rc)
+		return rc;
+	if (lookup->file)
+		rc = cli_lookup_file(&asker, lookup->file, lookup->common.json);
+	else
+		rc = answer(&asker, lookup);
+	cli_asker_close(&asker);
 	return rc;
 }
 
 int lookup_main(int argc, char **argv)
 {
-	struct cli_common common = {.reads = true};
-	struct lookup lookup = {};
-	struct cli_view view = {};
-	bool explain = false;
-	const struct cli_option options[] = {{"explain", CLI_FLAG, &explain}, {}};
-	int rc = cli_parse(&common, options, &argc, &argv);
+	struct lookup lookup = {.common = {.reads = true}};
+	const struct cli_option options[] = {
+		{"explain", CLI_FLAG, &lookup.explain},
+		{"forward", CLI_FLAG, &lookup.forward},
+		{"reverse", CLI_FLAG, &lookup.reverse},
+		{"file", CLI_STRING, &lookup.file},
+		{"snat", CLI_STRING, &lookup.snat},
+		{"dnat", CLI_STRING, &lookup.dnat},
+		{},
+	};
+	int rc = cli_parse(&lookup.common, options, &argc, &argv);
 
-	if (rc || common.help)
+	if (rc || lookup.common.help)
 		return rc;
-	rc = cli_enter_netns(common.netns);
+	rc = check_options(&lookup, argc, argv);
 	if (!rc)
-		rc = cli_flow_parse(argc, argv, &lookup.flow);
-	if (!rc)
-		rc = cli_view_open(&view, common.instance);
-	if (rc)
-		return rc;
-	rc = answer(&view, &lookup, explain, common.json);
-	cli_view_close(&view);
-	return rc;
+		rc = cli_enter_netns(lookup.common.netns);
+	if (!rc && !lookup.file)
+		rc = plan(&lookup, argc, argv);
+	return rc ? rc : run(&lookup);
 }

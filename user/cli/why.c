@@ -7,6 +7,7 @@
 
 #include "cli/explain.h"
 #include "cli/selector.h"
+#include "plane/pure/info.h"
 #include "reason.h"
 #include "util.h"
 
@@ -127,18 +128,19 @@ static const char *field_name(const struct xspd_pol *pol, enum xspd_miss miss)
 	return xspd_miss_name(miss);
 }
 
-static void print_policy(const struct cli_view *view, const struct xspd_pol *pol)
+static void print_policy(const struct xspd_pol *pol)
 {
+	struct xspd_info info;
 	char text[256];
 
-	cli_selector_text(&view->info[pol->slot], text, sizeof(text));
+	xspd_info_fill(&info, pol);
+	cli_selector_text(&info, text, sizeof(text));
 	printf("\t%s\n", text);
-	cli_traits_text(&view->info[pol->slot], text, sizeof(text));
+	cli_traits_text(&info, text, sizeof(text));
 	printf("\t%s\n", text);
 }
 
-static void print_near(const struct cli_near *near, const struct cli_view *view,
-		       const struct xspd_flow *flow)
+static void print_near(const struct cli_near *near, const struct xspd_flow *flow)
 {
 	char want[64], has[64];
 	const char *sep = "";
@@ -152,11 +154,10 @@ static void print_near(const struct cli_near *near, const struct cli_view *view,
 		sep = ",";
 	}
 	printf("\n");
-	print_policy(view, near->pol);
+	print_policy(near->pol);
 }
 
-void cli_explain_print(const struct cli_explain *explain, const struct cli_view *view,
-		       const struct xspd_flow *flow)
+void cli_explain_print(const struct cli_explain *explain, const struct xspd_flow *flow)
 {
 	char why[128];
 
@@ -166,16 +167,23 @@ void cli_explain_print(const struct cli_explain *explain, const struct cli_view 
 	for (size_t i = 0; i < explain->match_count; i++) {
 		why_lost(explain, i, why, sizeof(why));
 		printf("match %u: %s\n", explain->match[i]->index, why);
-		print_policy(view, explain->match[i]);
+		print_policy(explain->match[i]);
 	}
 	for (size_t i = 0; i < explain->near_count; i++)
-		print_near(&explain->near[i], view, flow);
+		print_near(&explain->near[i], flow);
 }
 
-static struct json_object *near_json(const struct cli_near *near, const struct cli_view *view,
-				     const struct xspd_flow *flow)
+static struct json_object *policy_json(const struct xspd_pol *pol)
 {
-	struct json_object *o = cli_policy_json(&view->info[near->pol->slot]);
+	struct xspd_info info;
+
+	xspd_info_fill(&info, pol);
+	return cli_policy_json(&info);
+}
+
+static struct json_object *near_json(const struct cli_near *near, const struct xspd_flow *flow)
+{
+	struct json_object *o = policy_json(near->pol);
 	struct json_object *misses = json_object_new_array();
 	char want[64], has[64];
 
@@ -195,7 +203,7 @@ static struct json_object *near_json(const struct cli_near *near, const struct c
 	return o;
 }
 
-struct json_object *cli_explain_json(const struct cli_explain *explain, const struct cli_view *view,
+struct json_object *cli_explain_json(const struct cli_explain *explain,
 				     const struct xspd_flow *flow)
 {
 	struct json_object *o = json_object_new_object();
@@ -208,14 +216,14 @@ struct json_object *cli_explain_json(const struct cli_explain *explain, const st
 	cli_json_number(o, "index", ref->pol ? ref->pol->index : 0);
 	cli_json_number(o, "index2", ref->pol2 ? ref->pol2->index : 0);
 	for (size_t i = 0; i < explain->match_count; i++) {
-		struct json_object *match = cli_policy_json(&view->info[explain->match[i]->slot]);
+		struct json_object *match = policy_json(explain->match[i]);
 
 		why_lost(explain, i, why, sizeof(why));
 		cli_json_text(match, "why", why);
 		json_object_array_add(matches, match);
 	}
 	for (size_t i = 0; i < explain->near_count; i++)
-		json_object_array_add(nearest, near_json(&explain->near[i], view, flow));
+		json_object_array_add(nearest, near_json(&explain->near[i], flow));
 	json_object_object_add(o, "matches", matches);
 	json_object_object_add(o, "nearest", nearest);
 	return o;

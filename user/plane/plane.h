@@ -6,6 +6,7 @@
 #ifndef XSPD_PLANE_PLANE_H
 #define XSPD_PLANE_PLANE_H
 
+#include "plane/pure/info.h" /* xspd_info_fill() */
 #include "spd/spd.h"
 
 struct xspd_plane;
@@ -50,9 +51,6 @@ unsigned int xspd_plane_left_alone(const struct xspd_plane *plane);
  */
 int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 		      const struct xspd_change *change);
-
-/* What people read of a policy; the counters are not in it. */
-void xspd_info_fill(struct xspd_info *ret, const struct xspd_pol *pol);
 
 /* Raise / clear doubt bits (enum xspd_doubt); visible at once, survives swaps. */
 void xspd_plane_doubt(struct xspd_plane *plane, uint32_t set, uint32_t clear);

@@ -9,7 +9,7 @@
 #include <linux/in.h>
 
 #include "plane/crash.h"
-#include "plane/plane.h"
+#include "plane/pure/info.h"
 #include "plane/set.h"
 #include "util.h"
 
@@ -55,26 +55,6 @@ static bool may_tie(const struct xspd_pol *pol)
 	return pol->tie || pol->apart;
 }
 
-static uint8_t policy_flags(const struct xspd_pol *pol)
-{
-	uint8_t flags = 0;
-
-	/* on output an optional template still transforms the packet */
-	if (pol->action == XSPD_BLOCK)
-		flags |= XSPD_P_BLOCK;
-	else if (pol->tmpl.required || (pol->dir == XSPD_OUT && pol->tmpl.count))
-		flags |= XSPD_P_PROTECT;
-	if (pol->tie)
-		flags |= XSPD_P_TIE;
-	if (pol->apart)
-		flags |= XSPD_P_APART;
-	if (pol->unmodelled)
-		flags |= XSPD_P_UNMODELLED;
-	if (pol->mark_mask && pol->sel.family == XSPD_INET6)
-		flags |= XSPD_P_MARK;
-	return flags;
-}
-
 static void record_fill(struct xspd_policy *rec, const struct xspd_pol *pol, uint32_t part)
 {
 	struct xspd_class cls;
@@ -91,7 +71,7 @@ static void record_fill(struct xspd_policy *rec, const struct xspd_pol *pol, uin
 		.dlen = pol->sel.prefixlen_d,
 		.slen = pol->sel.prefixlen_s,
 		.proto = pol->sel.proto,
-		.flags = policy_flags(pol),
+		.flags = xspd_pol_flags(pol),
 	};
 
 	xspd_class_of(pol, &cls);
@@ -119,46 +99,6 @@ static void record_fill(struct xspd_policy *rec, const struct xspd_pol *pol, uin
 	if (pol->type >= XSPD_TYPE_MAX_)
 		fill.flags &= (uint8_t)~XSPD_P_TIE;
 	*rec = fill;
-}
-
-void xspd_info_fill(struct xspd_info *info, const struct xspd_pol *pol)
-{
-	struct xspd_info fill = {
-		.dir = pol->dir,
-		.type = pol->type,
-		.family = (enum xspd_family)pol->sel.family,
-		.action = pol->action,
-		.dport = pol->sel.dport,
-		.dport_mask = pol->sel.dport_mask,
-		.sport = pol->sel.sport,
-		.sport_mask = pol->sel.sport_mask,
-		.dlen = pol->sel.prefixlen_d,
-		.slen = pol->sel.prefixlen_s,
-		.proto = pol->sel.proto,
-		.flags = pol->flags,
-		.ifindex = (uint32_t)pol->sel.ifindex,
-		.priority = pol->priority,
-		.pos = pol->pos,
-		.mark = pol->mark,
-		.mark_mask = pol->mark_mask,
-		.if_id = pol->if_id,
-		.reqid = pol->tmpl.reqid,
-		.tmpl_count = pol->tmpl.count,
-		.tmpl_required = pol->tmpl.required,
-		.tmpl_proto = pol->tmpl.proto,
-		.tmpl_mode = pol->tmpl.mode,
-		.tmpl_family = (uint8_t)pol->tmpl.family,
-		.policy_flags = policy_flags(pol),
-		.user = pol->sel.user,
-		.gone_until = pol->gone_until,
-	};
-
-	memcpy(fill.daddr, &pol->sel.daddr, sizeof(fill.daddr));
-	memcpy(fill.saddr, &pol->sel.saddr, sizeof(fill.saddr));
-	memcpy(fill.tmpl_daddr, pol->tmpl.daddr, sizeof(fill.tmpl_daddr));
-	memcpy(fill.tmpl_saddr, pol->tmpl.saddr, sizeof(fill.tmpl_saddr));
-	*info = fill;
-	XSPD_STORE(info->index, pol->index);
 }
 
 static struct xspd_bucket *bucket_of(const struct xspd_set *set, const struct xspd_pol *pol,

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "plane/ask.h"
 #include "plane/plane_priv.h"
 #include "util.h"
 #include "xspd.skel.h"
@@ -17,14 +18,7 @@
 int xspd_plane_query(struct xspd_plane *plane, const struct xspd_flow *flow,
 		     struct xspd_answer *ret)
 {
-	struct xspd_query query = {.flow = *flow};
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = &query, .data_size_in = sizeof(query),
-		    .data_out = &query, .data_size_out = sizeof(query), .repeat = 1);
-
-	if (bpf_prog_test_run_opts(bpf_program__fd(plane->set->skel->progs.xspd_query), &opts) < 0)
-		return -errno;
-	*ret = query.answer;
-	return 0;
+	return xspd_ask(bpf_program__fd(plane->set->skel->progs.xspd_query), flow, 1, ret);
 }
 
 static int run(const struct bpf_program *prog, uint32_t repeat, double *ret_ns)
