@@ -42,6 +42,7 @@ PURE_OBJS := $(PURE:%.c=$(O)/san/%.o)
 UNIT := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/*.c))
 PROG := $(patsubst tests/prog/%.c,$(O)/tests/prog/%,$(wildcard tests/prog/*.c))
 KERNEL := $(patsubst tests/kernel/%.c,$(O)/tests/kernel/%,$(wildcard tests/kernel/*.c))
+VM := $(patsubst tests/vm/%.c,$(O)/tests/vm/%,$(wildcard tests/vm/*.c))
 KERNEL_SH := $(wildcard tests/kernel/*.sh)
 DIST_SH := $(wildcard tests/dist/*.sh)
 FUZZ := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -50,7 +51,7 @@ TEST_LIB := $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/lib/*.c))
 FUZZ_SECONDS ?= 20
 # Debian kernels to boot, and what to run in each (tests/vm/README.md)
 VM_KERNELS ?= 6.1 6.12
-VM_JOBS ?= load esp ties snapshot kernel
+VM_JOBS ?= kernel load esp ties pfkey snapshot
 
 .PHONY: all deps check check-unit check-prog check-fuzz check-kernel check-dist check-vm test bench demo \
 	install deb clean
@@ -108,6 +109,11 @@ $(O)/tests/kernel/%: $(O)/obj/tests/kernel/%.o $(LIB_OBJS) $(TEST_LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(if $(SAN),$(SANFLAGS)) -o $@ $^ $(LIBS) -lcriterion
 
+$(O)/tests/vm/%: $(O)/obj/tests/vm/%.o $(LIB_OBJS) $(TEST_LIB)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(if $(SAN),$(SANFLAGS)) -o $@ $^ $(LIBS) -lcriterion
+
 $(O)/tests/fuzz/%: tests/fuzz/%.c $(PURE) | $(O)/.deps
 	$(call say,FUZZ,$@)
 	$(Q)mkdir -p $(@D)
@@ -137,7 +143,7 @@ check-dist: all
 test: all $(UNIT) $(PROG) $(FUZZ) $(KERNEL)
 	$(Q)$(run) $(UNIT) $(PROG) $(FUZZ) $(DIST_SH) $(KERNEL) $(KERNEL_SH)
 
-check-vm: all $(PROG) $(KERNEL)
+check-vm: all $(PROG) $(KERNEL) $(VM)
 	$(Q)$(run) $(foreach k,$(VM_KERNELS),$(VM_JOBS:%=tests/vm/jobs/%@$(k)))
 
 bench: all

@@ -100,7 +100,7 @@ xspd_selector_match(const struct xspd_policy *pol, const struct xspd_flow *flow,
 static inline __attribute__((always_inline)) int
 xspd_mark_match(__u32 mark, __u32 mask, const struct xspd_flow *flow, __u32 *hang)
 {
-	if (!mask)
+	if (!(mask | mark))
 		return 1;
 	if (flow->unknown & XSPD_UNKNOWN_MARK) {
 		*hang |= XSPD_UNKNOWN_MARK;

@@ -188,18 +188,20 @@ static void ask_about(struct asked *asked, const struct xspd_flow *flows, size_t
 	ask_put(asked, flows, at, dir, XSPD_MAIN, ref->pol);
 }
 
-/* Policies of one type, best first: may the order of the best be uncertain? */
-static bool tie_in(const struct xspd_pol *const *match, size_t count)
+size_t judge_tied(const struct xspd_pol *const *match, size_t count, bool *ret_tie)
 {
-	bool tie = false;
 	size_t best = 0;
 
-	for (; best < count && match[best]->priority == match[0]->priority; best++)
-		tie |= match[best]->tie ||
-		       (match[best]->apart &&
-			(match[best]->sel.prefixlen_s != match[0]->sel.prefixlen_s ||
-			 match[best]->sel.prefixlen_d != match[0]->sel.prefixlen_d));
-	return tie && best >= 2;
+	*ret_tie = false;
+	for (; best < count && match[best]->priority == match[0]->priority &&
+	       match[best]->type == match[0]->type && match[best]->dir == match[0]->dir;
+	     best++)
+		*ret_tie |= match[best]->tie ||
+			    (match[best]->apart &&
+			     (match[best]->sel.prefixlen_s != match[0]->sel.prefixlen_s ||
+			      match[best]->sel.prefixlen_d != match[0]->sel.prefixlen_d));
+	*ret_tie &= best >= 2;
+	return best;
 }
 
 /* A tie is real, and the kernel names one of those that are tied. */
@@ -207,7 +209,8 @@ static int judge_tie(struct judge *judge, const struct xspd_flow *flow)
 {
 	xspd_autofree const struct xspd_pol **match = NULL;
 	struct oracle_probe probe = {.flow = flow};
-	size_t count = 0, subs = 0, from, i;
+	size_t count = 0, subs = 0, from = 0, best, i;
+	bool tie;
 	int err;
 
 	judge->deferred++;
@@ -216,12 +219,16 @@ static int judge_tie(struct judge *judge, const struct xspd_flow *flow)
 		return err;
 	while (subs < count && match[subs]->type == XSPD_SUB)
 		subs++;
-	from = tie_in(match, subs) ? 0 : subs;
-	if (!tie_in(match + from, (from ? count : subs ? subs : count) - from)) {
+	best = judge_tied(match, subs, &tie);
+	if (!tie) {
+		from = subs;
+		best = judge_tied(match + from, count - from, &tie);
+	}
+	if (!tie) {
 		judge_wrong(judge, flow, "deferred without a tie");
 		return 0;
 	}
-	for (i = from; i < count && match[i]->priority == match[from]->priority; i++) {
+	for (i = from; i < from + best; i++) {
 		probe.dir = match[i]->dir;
 		probe.type = match[i]->type;
 		probe.reqid = match[i]->tmpl.reqid;
@@ -274,16 +281,35 @@ int judge_flows(struct judge *judge, const struct xspd_flow *flows, size_t count
 	return err ? err : judge_kernel(judge, flows, count, refs, asked);
 }
 
+/* The same for what is sent; @index and @err are the kernel's answer. No sub policies. */
+static int judge_tie_sent(struct judge *judge, const struct xspd_flow *flow, uint32_t index,
+			  int err)
+{
+	xspd_autofree const struct xspd_pol **match = NULL;
+	size_t count = 0, best;
+	bool tie;
+
+	judge->deferred++;
+	if (xspd_spd_matches(judge->mirror->spd, flow, &match, &count))
+		return -ENOMEM;
+	best = judge_tied(match, count, &tie);
+	if (!tie)
+		judge_wrong(judge, flow, "deferred without a tie");
+	for (size_t i = 0; i < best; i++)
+		if (err ? match[i]->action == XSPD_BLOCK : match[i]->index == index)
+			return 0;
+	judge_wrong(judge, flow, "the kernel names none of the tied policies, but %u", index);
+	return 0;
+}
+
 static int judge_one_sent(struct judge *judge, const struct xspd_flow *flow,
 			  const struct xspd_ref *ref)
 {
 	uint32_t index = 0;
 	int err;
 
-	if (ref->verdict == XSPD_DEFER) {
-		judge->deferred++;
-		if (ref->reason != XSPD_R_TIE)
-			judge_wrong(judge, flow, "deferred: %s", xspd_reason_name(ref->reason));
+	if (ref->verdict == XSPD_DEFER && ref->reason != XSPD_R_TIE) {
+		judge_wrong(judge, flow, "deferred: %s", xspd_reason_name(ref->reason));
 		return 0;
 	}
 	err = oracle_send(judge->oracle, flow, &index);
@@ -292,6 +318,8 @@ static int judge_one_sent(struct judge *judge, const struct xspd_flow *flow,
 		judge_wrong(judge, flow, "cannot be sent: %s", strerror(-err));
 		return err;
 	}
+	if (ref->verdict == XSPD_DEFER)
+		return judge_tie_sent(judge, flow, index, err);
 	if ((err == -EPERM) != (ref->verdict == XSPD_DENY))
 		judge_wrong(judge, flow, "not %s, says the kernel (%s)",
 			    xspd_verdict_name(ref->verdict), err ? "EPERM" : "no EPERM");

@@ -40,6 +40,12 @@ int judge_sent(struct judge *judge, const struct xspd_flow *flows, size_t count)
 int judge_program(struct judge *judge, const struct xspd_flow *flows, size_t count,
 		  struct xspd_answer *answers);
 
+/*
+ * Of policies that match, best first: those of the best priority among them, and whether their
+ * order is not certain.
+ */
+size_t judge_tied(const struct xspd_pol *const *match, size_t count, bool *ret_tie);
+
 /* Say that @flow got a wrong answer, and which policies match. */
 void judge_wrong(struct judge *judge, const struct xspd_flow *flow, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

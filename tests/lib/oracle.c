@@ -61,6 +61,11 @@ void oracle_free(struct oracle *oracle)
 	free(oracle);
 }
 
+bool oracle_migrates(void)
+{
+	return xspd_kernel_since(6, 12);
+}
+
 int oracle_request(struct oracle *oracle, struct nlmsghdr *nlh)
 {
 	char buf[8192];

@@ -7,12 +7,14 @@
  * and tells whether the policy that xfrm_policy_lookup_bytype() finds has a
  * template of the given reqid.  So every test policy has a transport mode ESP
  * template (optional where the policy is a bypass) with a reqid of its own.
- * MIGRATE has no mark; for the others see oracle_send() and packet.h.
+ * MIGRATE has no mark; for the others see oracle_send() and packet.h.  Before 6.12 it finds
+ * its policy by an equal selector, and is no oracle: oracle_send() and packets are.
  */
 #ifndef XSPD_TESTS_LIB_ORACLE_H
 #define XSPD_TESTS_LIB_ORACLE_H
 
 #include <linux/netlink.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +37,9 @@ struct oracle_hthresh {
 /* The kernel rebuilds its tables later, in a work queue; oracle_get_hthresh() reads back. */
 int oracle_set_hthresh(struct oracle *oracle, const struct oracle_hthresh *bits);
 int oracle_get_hthresh(struct oracle *oracle, struct oracle_hthresh *ret);
+
+/* Is MIGRATE an oracle here? */
+bool oracle_migrates(void);
 
 /*
  * One question.  @reqid is the template of the policy thought to win, 0: no policy.

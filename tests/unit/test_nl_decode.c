@@ -94,7 +94,7 @@ static void expect_policy(const struct xspd_pol *pol)
 	cr_expect_eq(pol->action, XSPD_BLOCK);
 	cr_expect_eq(pol->flags, XFRM_POLICY_ICMP);
 	cr_expect_eq(pol->type, XSPD_SUB);
-	cr_expect_eq(pol->mark, 0x34);
+	cr_expect_eq(pol->mark, 0x1234, "as the kernel keeps it");
 	cr_expect_eq(pol->mark_mask, 0xff);
 	cr_expect_eq(pol->if_id, 42);
 	cr_expect_eq(pol->tmpl.count, 3);

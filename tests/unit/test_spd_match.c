@@ -53,6 +53,18 @@ static void mark_fits(struct xspd_pol *pol, struct xspd_flow *flow)
 	flow->mark = 0x1234;
 }
 
+static void mark_beyond(struct xspd_pol *pol, struct xspd_flow *flow)
+{
+	mark_fits(pol, flow);
+	pol->mark = 0x134;
+}
+
+static void mark_beyond_nothing(struct xspd_pol *pol, struct xspd_flow *flow)
+{
+	pol->mark = 5;
+	flow->mark = 5;
+}
+
 static void mark_zero(struct xspd_pol *pol, struct xspd_flow *flow)
 {
 	pol->mark_mask = 0xff;
@@ -183,6 +195,8 @@ static const struct row rows[] = {
 	{"if_id of the flow", if_id, XSPD_MISS_IF_ID, 0},
 	{"if_id of the policy", if_id_pol, XSPD_MISS_IF_ID, 0},
 	{"mark under its mask", mark_fits, XSPD_MISS_NOT, 0},
+	{"mark with bits beyond its mask", mark_beyond, XSPD_MISS_MARK, 0},
+	{"mark beyond a mask of nothing", mark_beyond_nothing, XSPD_MISS_MARK, 0},
 	{"mark zero under a mask", mark_zero, XSPD_MISS_MARK, 0},
 	{"mark unknown", mark_unknown, XSPD_MISS_NOT, XSPD_UNKNOWN_MARK},
 	{"unknown, but not asked for", mark_unknown_unasked, XSPD_MISS_NOT, 0},

@@ -159,6 +159,19 @@ static void undo(const struct request *req, int map, enum xspd_hook which,
 	cli_mode_set(map, before->ifindex, which, &before->mode);
 }
 
+/* Not what was asked for, but as good. */
+static void tell_clsact(const struct request *req, enum xspd_hook which,
+			const struct before *before)
+{
+	struct cli_hook hook;
+
+	if (req->clsact || before->attached ||
+	    !cli_hook_find(req->common.instance, req->dev, which, &hook) ||
+	    hook.kind != CLI_HOOK_CLSACT)
+		return;
+	cli_notice("%s: %s: this kernel has no TCX, using clsact", req->dev, xspd_hook_name(which));
+}
+
 /* All of them or none. */
 static int attach_all(const struct request *req)
 {
@@ -171,6 +184,9 @@ static int attach_all(const struct request *req)
 			rc = attach_one(req, map, hook, &before[hook]);
 	for (int hook = 0; hook < XSPD_HOOK_MAX_ && rc && map >= 0; hook++)
 		undo(req, map, hook, &before[hook]);
+	for (int hook = 0; hook < XSPD_HOOK_MAX_ && !rc; hook++)
+		if (req->hook[hook])
+			tell_clsact(req, hook, &before[hook]);
 	return rc;
 }
 

@@ -262,10 +262,8 @@ static int attach(const char *instance, struct cli_hook *hook, int prog_fd, uint
 		return attach_xdp(hook, prog_fd, how & CLI_HOOK_NATIVE_ONLY, path);
 	if (!(how & CLI_HOOK_NO_TCX)) {
 		err = attach_tcx(hook, prog_fd, path);
-		if (err != -EINVAL)
+		if (err != -EINVAL) /* a kernel without TCX */
 			return err;
-		cli_notice("%s: %s: this kernel has no TCX, using clsact", hook->dev,
-			   xspd_hook_name(hook->hook));
 	}
 	return attach_clsact(instance, hook, prog_fd, path);
 }

@@ -103,7 +103,7 @@ static void mark_fill(struct xspd_pol *pol, const struct nlattr *attr)
 
 	if (attr)
 		memcpy(&mark, mnl_attr_get_payload(attr), sizeof(mark));
-	pol->mark = mark.v & mark.m;
+	pol->mark = mark.v; /* before 6.16 with bits beyond the mask: then it never matches */
 	pol->mark_mask = mark.m;
 }
 

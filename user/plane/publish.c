@@ -92,7 +92,7 @@ static void record_fill(struct xspd_policy *rec, const struct xspd_pol *pol, uin
 		fill.v4.smask = (uint32_t)(masks.dmask[0] >> 32);
 		fill.v4.daddr = pol->sel.daddr.a4 & fill.v4.dmask;
 		fill.v4.saddr = pol->sel.saddr.a4 & fill.v4.smask;
-		fill.v4.mark = pol->mark & pol->mark_mask;
+		fill.v4.mark = pol->mark;
 		fill.v4.mark_mask = pol->mark_mask;
 	}
 	/* among those that are gone it does not matter which it was */

@@ -56,7 +56,7 @@ static uint32_t unknown_asked(const struct xspd_pol *pol, const struct xspd_flow
 {
 	uint32_t asked = 0;
 
-	if (pol->mark_mask)
+	if (pol->mark_mask | pol->mark)
 		asked |= XSPD_UNKNOWN_MARK;
 	if (pol->sel.ifindex)
 		asked |= XSPD_UNKNOWN_OIF;

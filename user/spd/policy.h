@@ -42,7 +42,7 @@ struct xspd_pol {
 	uint32_t index;
 	uint32_t priority;
 	uint32_t pos;
-	uint32_t mark; /* already cut by mark_mask */
+	uint32_t mark; /* as the kernel keeps it: bits beyond mark_mask match nothing */
 	uint32_t mark_mask;
 	uint32_t if_id;
 	struct xspd_tmpl tmpl;
@@ -53,9 +53,9 @@ struct xspd_pol {
 	uint8_t unmodelled; /* enum xspd_unmodelled bits */
 	bool tie;
 	bool apart;
-	uint16_t tuple; /* the plane's: mask class it is stored under */
-	uint32_t slot;	/* the plane's: 0 = not published */
-	uint32_t seen;	/* the mirror's: dump it was last seen in */
+	uint16_t tuple;	     /* the plane's: mask class it is stored under */
+	uint32_t slot;	     /* the plane's: 0 = not published */
+	uint32_t seen;	     /* the mirror's: dump it was last seen in */
 	uint64_t gone_until; /* the plane's: of XSPD_GONE_* */
 	UT_hash_handle hh;
 };

@@ -18,7 +18,7 @@ uint8_t xspd_pol_flags(const struct xspd_pol *pol)
 		flags |= XSPD_P_APART;
 	if (pol->unmodelled)
 		flags |= XSPD_P_UNMODELLED;
-	if (pol->mark_mask && pol->sel.family == XSPD_INET6)
+	if ((pol->mark_mask | pol->mark) && pol->sel.family == XSPD_INET6)
 		flags |= XSPD_P_MARK;
 	return flags;
 }
