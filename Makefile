@@ -29,13 +29,13 @@ endif
 BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-D__TARGET_ARCH_x86 -Iinclude -Ivmlinux -Ibpf -MMD -MP
 LDFLAGS ?=
-LIBS = $(shell pkg-config --libs $(PKGS)) -pthread
+LIBS = $(shell pkg-config --libs $(PKGS)) -lm -pthread
 
 SRCS := $(wildcard user/*.c user/*/*.c user/*/*/*.c)
 OBJS := $(SRCS:%.c=$(O)/obj/%.o)
 LIB_OBJS := $(filter-out $(addprefix $(O)/obj/user/,main.o cli/% daemon/run.o),$(OBJS))
 # no I/O in them: built again with the sanitizers for the unit tests
-PURE := $(wildcard user/spd/*.c user/nl/*.c) user/reason.c $(wildcard user/plane/pure/*.c) \
+PURE := $(wildcard user/spd/*.c user/nl/*.c user/tune/*.c user/lint/*.c) user/reason.c $(wildcard user/plane/pure/*.c) \
 	user/snapshot/format.c user/snapshot/state.c
 PURE_OBJS := $(PURE:%.c=$(O)/san/%.o)
 
@@ -97,7 +97,7 @@ $(O)/san/%.o: %.c | $(O)/.deps
 $(O)/tests/unit/%: $(O)/san/tests/unit/%.o $(PURE_OBJS)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SANFLAGS) -o $@ $^ -lmnl -lz -lcriterion
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ -lmnl -lz -lm -lcriterion
 
 $(O)/tests/prog/%: $(O)/obj/tests/prog/%.o $(LIB_OBJS) $(TEST_LIB)
 	$(call say,LINK,$@)
@@ -118,7 +118,7 @@ $(O)/tests/fuzz/%: tests/fuzz/%.c $(PURE) | $(O)/.deps
 	$(call say,FUZZ,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) -O1 -g $(filter-out -MMD -MP,$(XCFLAGS)) -Ibpf -Ivmlinux -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=all -o $@ $< $(PURE) -lmnl -lz
+		-fno-sanitize-recover=all -o $@ $< $(PURE) -lmnl -lz -lm
 
 run = O=$(O) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run-checked
 

@@ -272,3 +272,38 @@ int xspd_lab_time(struct xspd_lab *lab, enum xspd_lab_way way, const struct xspd
 	*ret_ns = (double)(xspd_now(CLOCK_MONOTONIC) - start) / count;
 	return 0;
 }
+
+/* The kernel's answer to one question, read from a socket of its own. */
+static int migrate_ask(int fd, const struct migrate_msg *msg)
+{
+	struct {
+		struct nlmsghdr nlh;
+		struct nlmsgerr err;
+	} answer = {};
+	struct timeval patience = {.tv_sec = 5};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (send(fd, msg, sizeof(*msg), 0) < 0 || recv(fd, &answer, sizeof(answer), 0) < 0)
+		return -errno;
+	return answer.nlh.nlmsg_type == NLMSG_ERROR ? answer.err.error : -EBADMSG;
+}
+
+int xspd_lab_migrate_works(void)
+{
+	struct xspd_flow flow = {.family = XSPD_INET, .dir = XSPD_OUT, .if_id = ~0u};
+	xspd_autoclose int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_XFRM);
+	struct migrate_msg msg;
+	int err;
+
+	if (!xspd_kernel_since(6, 12)) /* it compares selectors */
+		return -EOPNOTSUPP;
+	if (fd < 0)
+		return -errno;
+	migrate_init(&msg);
+	migrate_set_flow(&msg, &flow);
+	err = migrate_ask(fd, &msg);
+	/* not found, or found and without such a template */
+	if (err == -ENOENT || err == -ENODATA)
+		return 0;
+	return err == -EPERM ? err : -EOPNOTSUPP;
+}

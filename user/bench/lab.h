@@ -52,4 +52,10 @@ enum xspd_lab_way {
 int xspd_lab_time(struct xspd_lab *lab, enum xspd_lab_way way, const struct xspd_flow *flows,
 		  uint32_t count, double *ret_ns);
 
+/*
+ * Does this kernel answer XSPD_LAB_MIGRATE by looking a flow up, for the namespace the thread is in?
+ * 0, -EOPNOTSUPP, or another negative errno.
+ */
+int xspd_lab_migrate_works(void);
+
 #endif

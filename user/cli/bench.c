@@ -306,6 +306,8 @@ int bench_main(int argc, char **argv)
 		return bench_path_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "cache"))
 		return bench_cache_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "tune"))
+		return bench_tune_main(argc, argv);
 	err = take_shapes(&request, &argc, argv);
 
 	if (!err)

@@ -26,10 +26,13 @@ int exempt_main(int argc, char **argv);
 int mark_main(int argc, char **argv);
 int snapshot_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
+int tune_main(int argc, char **argv);
+int lint_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int bench_sync_main(int argc, char **argv); /* "bench sync" */
 int bench_path_main(int argc, char **argv);
 int bench_cache_main(int argc, char **argv);
+int bench_tune_main(int argc, char **argv);
 
 /* One line on stderr, "xspd: ..."; returns XSPD_FAILED, or XSPD_USAGE. */
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -158,6 +158,7 @@ static int policy_decode(const struct nlmsghdr *nlh, size_t skip,
 	if (err < 0)
 		return err;
 	ret->kind = kind;
+	ret->typed = attrs.type;
 	if (kind == XSPD_EVENT_POLICY && !pol_modelled(&ret->pol))
 		ret->kind = XSPD_EVENT_UNMODELLED;
 	return 0;

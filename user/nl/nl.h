@@ -36,6 +36,7 @@ struct xspd_event {
 	uint32_t defaults; /* with known: bits 1 << dir that the message sets */
 	uint32_t defaults_known;
 	struct xspd_pol pol;
+	bool typed; /* POLICY: it says of which type it is: the kernel has sub policies */
 	struct xspd_spdinfo info;
 	const struct nlmsghdr *msg; /* the message itself; it dies with the callback */
 };
@@ -86,6 +87,8 @@ int xspd_nl_dump(struct xspd_nl *nl, xspd_nl_cb cb, void *ctx); /* GETPOLICY dum
 /* GETSA dump: @cb sees kind NONE, with the SA in ->msg. Its keys stay in @nl until it is freed. */
 int xspd_nl_dump_states(struct xspd_nl *nl, xspd_nl_cb cb, void *ctx);
 int xspd_nl_spdinfo(struct xspd_nl *nl, struct xspd_spdinfo *ret);
+/* Set hthresh4 and hthresh6 to those of @info; the kernel rebuilds later, without telling. */
+int xspd_nl_set_hthresh(struct xspd_nl *nl, const struct xspd_spdinfo *info);
 int xspd_nl_defaults(struct xspd_nl *nl, uint32_t *ret); /* GETDEFAULT; kernels without it: 0 */
 int xspd_nl_policy(struct xspd_nl *nl, uint32_t index, const struct xspd_pol *like,
 		   struct xspd_pol *ret); /* GETPOLICY by index; mark, if_id, type from @like */

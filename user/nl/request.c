@@ -116,6 +116,20 @@ int xspd_nl_spdinfo(struct xspd_nl *nl, struct xspd_spdinfo *ret)
 	return 0;
 }
 
+int xspd_nl_set_hthresh(struct xspd_nl *nl, const struct xspd_spdinfo *info)
+{
+	struct xfrmu_spdhthresh bits4 = {info->lbits4, info->rbits4};
+	struct xfrmu_spdhthresh bits6 = {info->lbits6, info->rbits6};
+	_Alignas(8) char buf[128] = {};
+	struct nlmsghdr *nlh = xspd_nl_header(buf, XFRM_MSG_NEWSPDINFO, NLM_F_ACK, ++nl->seq);
+	struct xspd_event event;
+
+	mnl_nlmsg_put_extra_header(nlh, sizeof(uint32_t));
+	mnl_attr_put(nlh, XFRMA_SPD_IPV4_HTHRESH, sizeof(bits4), &bits4);
+	mnl_attr_put(nlh, XFRMA_SPD_IPV6_HTHRESH, sizeof(bits6), &bits6);
+	return request_one(nl, nlh, XSPD_EVENT_ERROR, &event);
+}
+
 int xspd_nl_defaults(struct xspd_nl *nl, uint32_t *ret)
 {
 	size_t size = sizeof(struct xfrm_userpolicy_default);
