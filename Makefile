@@ -18,7 +18,7 @@ VERSION := 0.1.0
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
-PKGS := libbpf libmnl json-c zlib
+PKGS := libbpf libmnl json-c zlib libmicrohttpd ncursesw
 CFLAGS ?= -O2 -g
 XCFLAGS := -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers $(if $(CI),-Werror) \
 	-Iinclude -Iuser -I$(O) -DXSPD_VERSION='"$(VERSION)"' -D_GNU_SOURCE -MMD -MP -pthread
@@ -33,7 +33,7 @@ LIBS = $(shell pkg-config --libs $(PKGS)) -lm -pthread
 
 SRCS := $(wildcard user/*.c user/*/*.c user/*/*/*.c)
 OBJS := $(SRCS:%.c=$(O)/obj/%.o)
-LIB_OBJS := $(filter-out $(addprefix $(O)/obj/user/,main.o cli/% daemon/run.o),$(OBJS))
+LIB_OBJS := $(filter-out $(addprefix $(O)/obj/user/,main.o cli/% web/% daemon/run.o),$(OBJS))
 # no I/O in them: built again with the sanitizers for the unit tests
 PURE := $(wildcard user/spd/*.c user/nl/*.c user/tune/*.c user/lint/*.c) user/reason.c $(wildcard user/plane/pure/*.c) \
 	user/snapshot/format.c user/snapshot/state.c
@@ -159,6 +159,7 @@ install: all
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man8/$${page##*/} || exit; done
 	install -D -m 644 dist/xspd.bash-completion \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/xspd
+	install -D -m 644 dist/grafana-xspd.json $(DESTDIR)$(PREFIX)/share/xspd/grafana-xspd.json
 	install -d $(DESTDIR)$(UNITDIR)
 	sed 's,/usr/sbin/,$(PREFIX)/sbin/,' dist/xspd.service >$(DESTDIR)$(UNITDIR)/xspd.service
 	sed -e 's,/usr/sbin/,$(PREFIX)/sbin/,' -e 's,^ExecStart=.*,& --instance %i,' \

@@ -20,7 +20,8 @@ static int help_main(int argc, char **argv);
 static int version_main(int argc, char **argv);
 
 static const struct command commands[] = {
-	{"run", run_main, "[--lease MS] [--capacity N] [--cache off|N] [--rcvbuf BYTES]",
+	{"run", run_main, "[--lease MS] [--capacity N] [--cache off|N] [--rcvbuf BYTES] [--samples N] "
+	 "[--metrics [ADDR:]PORT|unix:PATH] [--top N]",
 	 "mirror the kernel's policies until SIGTERM"},
 	{"status", status_main, "", "is it running, is it in doubt, what did the hooks see"},
 	{"policy", policy_main, "list | show INDEX", "the mirrored policies and their counters"},

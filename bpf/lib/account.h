@@ -20,16 +20,23 @@ static __always_inline bool xspd_count_policy(__u32 slot, __u32 bytes)
 	return first;
 }
 
-static __always_inline void xspd_count_reason(enum xspd_hook hook, enum xspd_reason reason,
-					      __u32 bytes)
+/* @asked: 1 + the direction, 0: there was no question. */
+static __always_inline void xspd_count_asked(__u32 asked, enum xspd_hook hook,
+					     enum xspd_reason reason, __u32 bytes)
 {
-	__u32 nr = hook * XSPD_R_MAX_ + reason;
+	__u32 nr = (asked * XSPD_HOOK_MAX_ + hook) * XSPD_R_MAX_ + reason;
 	struct xspd_stat *stat = bpf_map_lookup_elem(&xspd_stat, &nr);
 
 	if (!stat)
 		return;
 	stat->packets++;
 	stat->bytes += bytes;
+}
+
+static __always_inline void xspd_count_reason(enum xspd_hook hook, enum xspd_reason reason,
+					      __u32 bytes)
+{
+	xspd_count_asked(0, hook, reason, bytes);
 }
 
 static __always_inline void xspd_count_act(enum xspd_hook hook, enum xspd_act act, __u32 bytes)

@@ -108,7 +108,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, XSPD_HOOK_MAX_ *XSPD_R_MAX_);
+	__uint(max_entries, XSPD_ASKED_MAX_ *XSPD_HOOK_MAX_ *XSPD_R_MAX_);
 	__type(key, __u32);
 	__type(value, struct xspd_stat);
 } xspd_stat SEC(".maps");

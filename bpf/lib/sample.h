@@ -96,7 +96,7 @@ static __noinline int xspd_observe(struct xspd_packet *pkt, __u32 dir)
 		answer->slot = 0;
 		answer->slot2 = 0;
 	}
-	xspd_count_reason(pkt->hook, answer->reason, pkt->bytes);
+	xspd_count_asked(1 + dir, pkt->hook, answer->reason, pkt->bytes);
 	if (answer->slot && xspd_count_policy(answer->slot, pkt->bytes))
 		xspd_sample_first(pkt, answer->slot);
 	if (answer->slot2 && xspd_count_policy(answer->slot2, pkt->bytes))

@@ -392,7 +392,11 @@ struct xspd_cache_cpu {
 };
 _Static_assert(sizeof(struct xspd_cache_cpu) == 32, "map ABI");
 
-/* xspd_stat: per CPU, indexed by hook * XSPD_R_MAX_ + reason. */
+/*
+ * xspd_stat: per CPU, indexed by (asked * XSPD_HOOK_MAX_ + hook) * XSPD_R_MAX_ + reason; asked is 0
+ * where no question was asked, else 1 + its direction.
+ */
+#define XSPD_ASKED_MAX_ (1 + XSPD_DIR_MAX_)
 enum xspd_hook {
 	XSPD_HOOK_XDP = 0,
 	XSPD_HOOK_INGRESS = 1,

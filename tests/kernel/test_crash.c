@@ -194,7 +194,7 @@ static uint64_t counted;
 static uint64_t stat_read(int map, enum xspd_reason reason)
 {
 	struct xspd_stat stats[256] = {};
-	uint32_t key = XSPD_HOOK_EGRESS * XSPD_R_MAX_ + reason;
+	uint32_t key = ((1 + XSPD_OUT) * XSPD_HOOK_MAX_ + XSPD_HOOK_EGRESS) * XSPD_R_MAX_ + reason;
 	uint64_t sum = 0;
 
 	cr_assert_eq(bpf_map_lookup_elem(map, &key, stats), 0);

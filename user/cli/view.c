@@ -157,7 +157,8 @@ static int explain(const struct cli_view *view, int err)
 	}
 }
 
-int cli_view_open(struct cli_view *ret, const char *instance)
+/* On failure *@ret tells where. */
+static int view_open(struct cli_view *ret, const char *instance)
 {
 	struct timespec pause = {.tv_nsec = 20000000};
 	struct cli_view view = {.instance = instance};
@@ -173,14 +174,36 @@ int cli_view_open(struct cli_view *ret, const char *instance)
 		if (!err) {
 			view.cpus = (uint32_t)libbpf_num_possible_cpus();
 			*ret = view;
-			return XSPD_DONE;
+			return 0;
 		}
 		cli_view_close(&view);
 		if (err != -ENOENT) /* else a new set was put into service just now */
 			break;
 		nanosleep(&pause, NULL);
 	}
-	return explain(&view, err);
+	*ret = view;
+	return err;
+}
+
+int cli_view_open(struct cli_view *ret, const char *instance)
+{
+	struct cli_view view;
+	int err = view_open(&view, instance);
+
+	if (err)
+		return explain(&view, err);
+	*ret = view;
+	return XSPD_DONE;
+}
+
+int cli_view_try(struct cli_view *ret, const char *instance)
+{
+	struct cli_view view;
+	int err = view_open(&view, instance);
+
+	if (!err)
+		*ret = view;
+	return err;
 }
 
 void cli_view_close(struct cli_view *view)
@@ -262,14 +285,17 @@ int cli_view_stat(const struct cli_view *view, enum xspd_hook hook, enum xspd_re
 		  struct xspd_stat *ret)
 {
 	struct xspd_stat cpu[view->cpus];
-	uint32_t key = (uint32_t)hook * XSPD_R_MAX_ + reason;
 	struct xspd_stat sum = {};
 
-	if (bpf_map_lookup_elem(view->stat_fd, &key, cpu) < 0)
-		return -errno;
-	for (uint32_t i = 0; i < view->cpus; i++) {
-		sum.packets += cpu[i].packets;
-		sum.bytes += cpu[i].bytes;
+	for (uint32_t asked = 0; asked < XSPD_ASKED_MAX_; asked++) {
+		uint32_t key = (asked * XSPD_HOOK_MAX_ + hook) * XSPD_R_MAX_ + reason;
+
+		if (bpf_map_lookup_elem(view->stat_fd, &key, cpu) < 0)
+			return -errno;
+		for (uint32_t i = 0; i < view->cpus; i++) {
+			sum.packets += cpu[i].packets;
+			sum.bytes += cpu[i].bytes;
+		}
 	}
 	*ret = sum;
 	return 0;

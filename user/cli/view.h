@@ -34,6 +34,8 @@ void cli_pin_path(char *buf, size_t size, const char *instance, const char *name
  * Complains itself: XSPD_DONE or XSPD_FAILED. Leave with cli_view_close().
  */
 int cli_view_open(struct cli_view *ret, const char *instance);
+/* The same in silence: 0 or a negative errno. */
+int cli_view_try(struct cli_view *ret, const char *instance);
 void cli_view_close(struct cli_view *view);
 
 /* Another set was put into service since: this one is history, open it anew. */

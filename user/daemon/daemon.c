@@ -15,6 +15,7 @@
 #define BREATH	    200000ull	 /* ns between drains in a stream of changes */
 #define STREAM	    (2 * BREATH) /* ns between drains that make a stream */
 #define BEAT_EVERY  (1000 * MS)
+#define AT_ONCE	    20000ull /* ns in poll(): it did not wait */
 
 static uint64_t now_ns(void)
 {
@@ -78,6 +79,7 @@ int xspd_daemon_new(struct xspd_daemon **ret, const struct xspd_daemon_opts *opt
 	d->stats.started = xspd_now(CLOCK_REALTIME);
 	d->netfilter = -1;
 	d->routes = -1;
+	d->watch.ring_map = -1;
 	d->beat_every = lease / 3 < BEAT_EVERY ? lease / 3 : BEAT_EVERY;
 	err = open_all(d, opts);
 	if (!err)
@@ -88,6 +90,11 @@ int xspd_daemon_new(struct xspd_daemon **ret, const struct xspd_daemon_opts *opt
 		xspd_daemon_free(d);
 		return err;
 	}
+	err = xspd_watch_open(&d->watch, d->plane);
+	if (err)
+		xspd_log("history: %s: none is kept", strerror(-err));
+	d->watch.defaults = d->spd->defaults;
+	xspd_watch_note(&d->watch, XSPD_C_START, HASH_COUNT(d->spd->by_index));
 	d->spd->listener = xspd_daemon_changed;
 	d->spd->ctx = d;
 	d->check_at = now_ns() + CHECK_EVERY;
@@ -103,6 +110,7 @@ void xspd_daemon_free(struct xspd_daemon *d)
 		return;
 	if (d->plane)
 		xspd_daemon_publish(d);
+	xspd_watch_close(&d->watch);
 	xspd_plane_free(d->plane);
 	xspd_spd_free(d->spd);
 	xspd_nl_free(d->requests);
@@ -115,9 +123,8 @@ void xspd_daemon_free(struct xspd_daemon *d)
 /* Time until the first of the deadlines, rounded up: waking early would be waking twice. */
 static int wait_ms(const struct xspd_daemon *d, int timeout_ms)
 {
-	const uint64_t at[] = {d->beat_at, d->env_at,	 d->check_at,
-			       d->dump_at, d->reread_at, d->rebuild_at,
-			       d->gone_at};
+	const uint64_t at[] = {d->beat_at,   d->env_at,	    d->check_at, d->dump_at,
+			       d->reread_at, d->rebuild_at, d->gone_at};
 	uint64_t now = now_ns();
 
 	for (size_t i = 0; i < XSPD_ARRAY_SIZE(at); i++) {
@@ -159,25 +166,34 @@ static void breathe(struct xspd_daemon *d, int drained)
 	uint64_t before = d->drained_at;
 
 	d->drained_at = now_ns();
+	if (drained > 0)
+		xspd_watch_lag(&d->watch, d->woken_at, d->drained_at);
 	if (drained > 0 && d->drained_at - before < STREAM)
 		nanosleep(&(struct timespec){.tv_nsec = BREATH}, NULL);
 }
 
 int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd)
 {
-	struct pollfd fds[4] = {{.fd = xspd_nl_fd(d->events), .events = POLLIN},
+	struct pollfd fds[5] = {{.fd = xspd_nl_fd(d->events), .events = POLLIN},
 				{.fd = wake_fd, .events = POLLIN},
 				{.fd = d->netfilter, .events = POLLIN},
-				{.fd = d->routes, .events = POLLIN}};
+				{.fd = d->routes, .events = POLLIN},
+				{.fd = xspd_watch_fd(&d->watch), .events = POLLIN}};
+	uint64_t before = now_ns();
 
-	if (poll(fds, 4, wait_ms(d, timeout_ms)) < 0)
+	if (poll(fds, 5, wait_ms(d, timeout_ms)) < 0)
 		return errno == EINTR ? 0 : -errno;
+	d->woken_at = now_ns();
+	if (d->woken_at - before < AT_ONCE)
+		d->woken_at = before; /* they have been waiting for us */
 	if (fds[2].revents)
 		xspd_daemon_look(d);
 	else if (fds[3].revents)
 		xspd_daemon_routes(d);
 	if (fds[0].revents || due(d->beat_at))
 		breathe(d, xspd_daemon_drain(d));
+	if (fds[4].revents)
+		xspd_watch_samples(&d->watch);
 	do_due(d);
 	d->gone_at = xspd_plane_gone(d->plane);
 	xspd_daemon_publish(d);

@@ -6,6 +6,7 @@
 #ifndef XSPD_DAEMON_DAEMON_H
 #define XSPD_DAEMON_DAEMON_H
 
+#include "daemon/watch.h"
 #include "nl/nl.h"
 #include "plane/plane.h"
 #include "spd/spd.h"
@@ -35,6 +36,7 @@ struct xspd_daemon {
 	struct xspd_spd *spd;
 	struct xspd_plane *plane;
 	struct xspd_daemon_stats stats;
+	struct xspd_watch watch;
 	uint64_t netns_ino;
 
 	int netfilter; /* readable when nf_tables have changed, -1 */
@@ -48,6 +50,7 @@ struct xspd_daemon {
 	uint64_t beat_at;
 	uint64_t fresh_at;   /* the last time that no event was queued */
 	uint64_t drained_at;
+	uint64_t woken_at;   /* by what is being drained, or when it was found */
 	uint64_t env_at;     /* look at netfilter and sysctls */
 	uint64_t check_at;   /* compare counts with the kernel's */
 	uint64_t gone_at;    /* a lingering policy's time is over */

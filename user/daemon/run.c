@@ -16,6 +16,7 @@
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "util.h"
+#include "web/web.h"
 
 #define BPFFS	      "/sys/fs/bpf"
 #define CAPACITY_MOST (1u << 24)
@@ -25,6 +26,10 @@
 #define CACHE_MOST    (1u << 20)
 #define RCVBUF_LEAST  4096
 #define RCVBUF_MOST   (1u << 30)
+#define TOP	      20
+#define TOP_MOST      10000
+#define SAMPLES	      32 /* a second and CPU */
+#define SAMPLES_MOST  1000
 
 /* As tc and libbpf do: a machine without systemd may have it not mounted. */
 static int mount_bpffs(void)
@@ -104,7 +109,35 @@ static int turn_until_told(struct xspd_daemon *daemon, struct xspd_notify *notif
 	return rc < 0 ? cli_fail("run: poll: %s", strerror(-rc)) : XSPD_DONE;
 }
 
-static int run(const char *instance, struct xspd_notify *notify, struct xspd_daemon_opts *opts)
+/* --metrics and --top */
+struct web {
+	const char *where; /* NULL: not wanted */
+	uint32_t top;
+	int fd;
+	struct xspd_web *server;
+};
+
+static int web_listen(struct web *web)
+{
+	int err = web->where ? xspd_web_listen(web->where, &web->fd) : 0;
+
+	if (err == -EINVAL)
+		return cli_usage("run: --metrics %s: give [ADDR:]PORT, or unix:PATH", web->where);
+	if (err)
+		return cli_fail("run: --metrics %s: %s%s", web->where, strerror(-err),
+				err == -EADDRINUSE ? "; give another port or path" : "");
+	return XSPD_DONE;
+}
+
+static int web_start(struct web *web, const char *instance)
+{
+	int err = web->where ? xspd_web_start(&web->server, web->fd, instance, web->top) : 0;
+
+	return err ? cli_fail("run: --metrics %s: %s", web->where, strerror(-err)) : XSPD_DONE;
+}
+
+static int run(const char *instance, struct xspd_notify *notify, struct web *web,
+	       struct xspd_daemon_opts *opts)
 {
 	xspd_autoclose int signals = open_signals();
 	struct xspd_daemon *daemon;
@@ -125,7 +158,10 @@ static int run(const char *instance, struct xspd_notify *notify, struct xspd_dae
 		xspd_log("%s: pins of another version beside %s are in use or not understood: left "
 			 "alone; stop their 'xspd run' and start this one again",
 			 instance, pin);
-	rc = turn_until_told(daemon, notify, signals);
+	rc = web_start(web, instance);
+	if (!rc)
+		rc = turn_until_told(daemon, notify, signals);
+	xspd_web_stop(web->server);
 	xspd_notify_close(notify);
 	xspd_log("%s: stopped; what is attached stays, and leaves every packet to the kernel",
 		 instance);
@@ -148,8 +184,9 @@ static int parse_cache(const char *text, uint32_t *ret)
 int run_main(int argc, char **argv)
 {
 	struct cli_common common = {};
-	struct xspd_daemon_opts opts = {};
+	struct xspd_daemon_opts opts = {.plane.samples = SAMPLES};
 	struct xspd_notify notify;
+	struct web web = {.fd = -1, .top = TOP};
 	const char *cache = NULL;
 	uint32_t rcvbuf = 0;
 	const struct cli_option options[] = {
@@ -157,6 +194,9 @@ int run_main(int argc, char **argv)
 		{"capacity", CLI_NUMBER, &opts.plane.capacity, 1, CAPACITY_MOST},
 		{"cache", CLI_STRING, &cache},
 		{"rcvbuf", CLI_NUMBER, &rcvbuf, RCVBUF_LEAST, RCVBUF_MOST},
+		{"samples", CLI_NUMBER, &opts.plane.samples, 0, SAMPLES_MOST},
+		{"metrics", CLI_STRING, &web.where},
+		{"top", CLI_NUMBER, &web.top, 1, TOP_MOST},
 		{},
 	};
 	int rc = cli_parse(&common, options, &argc, &argv), err;
@@ -171,12 +211,14 @@ int run_main(int argc, char **argv)
 	err = xspd_notify_open(&notify); /* abstract names are of the namespace we are in now */
 	if (err)
 		xspd_log("NOTIFY_SOCKET: %s, ignoring", strerror(-err));
-	rc = cli_enter_netns(common.netns);
+	rc = web_listen(&web); /* where we were started, not in the namespace that is mirrored */
+	if (!rc)
+		rc = cli_enter_netns(common.netns);
 	if (!rc)
 		rc = mount_bpffs();
 	if (rc)
 		return rc;
 	raise_memlock();
 	opts.rcvbuf = (int)rcvbuf;
-	return run(common.instance, &notify, &opts);
+	return run(common.instance, &notify, &web, &opts);
 }

@@ -53,6 +53,7 @@ void xspd_daemon_publish(struct xspd_daemon *d)
 	conf->last_mod = d->stats.last.modified;
 	conf->threshold_changes = d->stats.threshold_changes;
 	memcpy(conf->doubt_times, d->stats.doubt_times, sizeof(conf->doubt_times));
+	xspd_watch_publish(&d->watch, conf);
 }
 
 static void count_raised(struct xspd_daemon *d, uint32_t raised)
@@ -101,23 +102,31 @@ static void rebuild_later(struct xspd_daemon *d, int err)
 	xspd_daemon_doubt(d, XSPD_DOUBT_GROWING, 0);
 }
 
-int xspd_daemon_changed(void *ctx, const struct xspd_change *change)
+static void change_publish(struct xspd_daemon *d, const struct xspd_change *change)
 {
-	struct xspd_daemon *d = ctx;
 	int err;
 
 	if (d->rebuild)
-		return 0; /* the build takes it from the mirror */
+		return; /* the build takes it from the mirror */
 	if (d->patching && d->changes++ > CHANGES_MOST) {
 		d->rebuild = true;
 		xspd_daemon_doubt(d, XSPD_DOUBT_DUMPING, 0);
-		return 0;
+		return;
 	}
 	if (change->old || change->kind == XSPD_CHANGE_FLUSH)
 		xspd_daemon_linger(d);
 	err = xspd_plane_change(d->plane, d->spd, change);
 	if (err < 0)
 		rebuild_later(d, err);
+}
+
+int xspd_daemon_changed(void *ctx, const struct xspd_change *change)
+{
+	struct xspd_daemon *d = ctx;
+
+	change_publish(d, change);
+	/* what is being removed is told of after that */
+	xspd_watch_change(&d->watch, d->spd, change);
 	return 0; /* the mirror is right, whatever became of the plane */
 }
 
@@ -145,6 +154,7 @@ void xspd_daemon_lost(struct xspd_daemon *d, const char *why)
 {
 	xspd_daemon_doubt(d, XSPD_DOUBT_LOST_EVENTS, 0);
 	d->stats.lost++;
+	xspd_watch_note(&d->watch, XSPD_C_LOST, 0);
 	/* now, not when the request is sent: what comes from here on is suspect */
 	xspd_spd_dump_begin(d->spd);
 	if (d->dump_at) /* each loss would put it off for longer */
@@ -178,6 +188,7 @@ static int apply(void *ctx, const struct xspd_event *event)
 
 	if (event->kind != XSPD_EVENT_NONE)
 		d->stats.events++;
+	d->watch.event = event;
 	switch (event->kind) {
 	case XSPD_EVENT_POLICY:
 		err = xspd_spd_upsert(d->spd, &event->pol);
@@ -201,6 +212,7 @@ static int apply(void *ctx, const struct xspd_event *event)
 	default:
 		break;
 	}
+	d->watch.event = NULL;
 	return err;
 }
 
@@ -339,9 +351,9 @@ static int dump_and_patch(struct xspd_daemon *d, bool quiet)
 	if (err < 0)
 		return err;
 	d->changes = 0;
-	d->patching = true;
+	d->patching = d->watch.reread = true;
 	err = xspd_spd_dump_end(d->spd, &diff);
-	d->patching = false;
+	d->patching = d->watch.reread = false;
 	if (!err)
 		note_repairs(d, &diff, quiet);
 	return err;
