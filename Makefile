@@ -71,15 +71,15 @@ $(O)/.deps: dist/deps
 	$(Q)$(DEPS)
 	$(Q)touch $@
 
-$(O)/xspd.bpf.o: bpf/xspd.bpf.c | $(O)/.deps
+$(O)/%.bpf.o: bpf/%.bpf.c | $(O)/.deps
 	$(call say,BPF,$@)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
-$(O)/xspd.skel.h: $(O)/xspd.bpf.o
+$(O)/%.skel.h: $(O)/%.bpf.o
 	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name xspd_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(*F)_bpf > $@
 
-$(O)/obj/%.o: %.c | $(O)/.deps $(O)/xspd.skel.h
+$(O)/obj/%.o: %.c | $(O)/.deps $(O)/xspd.skel.h $(O)/verify.skel.h
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(XCFLAGS) -Itests -c $< -o $@

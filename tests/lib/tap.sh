@@ -113,9 +113,9 @@ new_gateway() {
 	in_ns "$gw" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 }
 
-# wait_for SECONDS COMMAND...
+# wait_for SECONDS COMMAND...; XSPD_PATIENCE times as long where everything is slow
 wait_for() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * ${XSPD_PATIENCE:-1}))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1

@@ -126,7 +126,6 @@ forge() { in_ns "$gw2" python3 tests/vm/esp.py forge "$1" wan "$wan_mac"; }
 sample() { python3 tests/vm/esp.py sample "$X" "$gw1" "$gw2" >"$1"; }
 # more NAME...: by how much these have grown between the samples, on both gateways
 more() {
-	sample "$T/after"
 	for name; do
 		for gw in 1 2; do
 			echo $(($(sed -n "s/^$gw $name //p" "$T/after") - $(sed -n "s/^$gw $name //p" "$T/before")))
@@ -144,6 +143,10 @@ verified() {
 	sleep 1
 	"$@"
 	for pid in "${pids[@]}"; do wait "$pid" || out=1; done
+	# each lookup of the kernel's has to have been compared
+	for ns in $gateways; do
+		[ "$(awk '$2 == "lookups" { print $1, ($3 >= 62), $6 }' "$T/verify.$ns")" = "agree 1 0" ] || out=1
+	done
 	[ $out = 0 ] || cat "$T"/verify.*
 	return $out
 }
@@ -171,7 +174,8 @@ observed() {
 	equal "$2: the SAs carried them, both ways, at both ends" "$(more sa-out sa-in)" "31 31 31 31"
 	equal "$2: received as ESP, sent as ESP, as many" "$(more ingress-esp egress-esp)" "31 31 31 31"
 	if [ "$1" = tunnel ]; then
-		equal "$2: out policies count what goes in" "$(more policy-9 policy-17)" "20 20 11 11"
+		# the second gateway's hook sees the forged ones leave
+		equal "$2: out policies count what goes in" "$(more policy-9 policy-17)" "20 40 11 21"
 		equal "$2: fwd policies count what comes out, and what is forged" "$(more policy-10 policy-18)" \
 			"40 20 21 11"
 	else
@@ -190,7 +194,8 @@ for mode in tunnel transport; do
 		done
 
 		sample "$T/before"
-		check "$text: verify agrees" verified 9 traffic $mode
+		check "$text: verify agrees" verified 12 traffic $mode
+		sample "$T/after"
 		observed $mode "$text"
 		equal "$text: the kernel drops what is forged" "$(more XfrmInTmplMismatch errors)" "30 0 30 0"
 
@@ -200,7 +205,8 @@ for mode in tunnel transport; do
 			done
 		done
 		sample "$T/before"
-		check "$text, enforced: verify agrees" verified 9 traffic $mode
+		check "$text, enforced: verify agrees" verified 12 traffic $mode
+		sample "$T/after"
 		observed $mode "$text, enforced"
 		left=5 # GRE's own code checks, or another's: only the kernel knows
 		[ $mode = transport ] || left=0
@@ -222,6 +228,7 @@ done
 wait_for 20 bash -c "'$X' policy list --netns $gw1 | grep -q 'mode tunnel'"
 sample "$T/before"
 equal "plain text instead" "$(in_ns "$client" ping -c 1 -W 1 10.2.0.2 | grep -c 'bytes from')" 0
+sample "$T/after"
 equal "... the kernel drops the answer, and the fwd policy counts it" \
 	"$(more XfrmInTmplMismatch policy-10)" "1 0 1 1"
 done_testing

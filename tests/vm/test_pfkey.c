@@ -247,6 +247,7 @@ Test(pfkey, add_update_delete_flush)
 		cr_expect_eq(mirrored(&a)->tmpl.count, 0);
 		cr_expect_not(mirrored(&a)->tie);
 		cr_assert_eq(spd(SADB_X_SPDUPDATE, &a), 0);
+		cr_expect_eq(told(XSPD_EVENT_POLICY), 1);
 		expect_equal();
 		cr_expect(mirrored(&a)->tie, "updated in place");
 

@@ -3,6 +3,7 @@
  * xspd verify: for some seconds, what xspd answered against what the kernel then did. What cannot
  * be known (packets that no hook saw, deferred answers) makes a bound wider, never wrong.
  */
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,8 @@ struct verify {
 	struct verify_cover cover;
 	uint32_t seconds;
 	struct range deferred; /* questions on arrival that xspd left open */
+	struct verify_looked looked;
+	const char *fexit;
 	unsigned int agreed, disagreed;
 	struct json_object *checks; /* NULL: text */
 };
@@ -187,6 +190,48 @@ static void tell_uses(struct verify *v, unsigned int same, enum result result)
 	json_object_array_add(v->checks, o);
 }
 
+static void tell_difference(const struct verify_looked *looked, size_t i)
+{
+	const struct xspd_flow *flow = &looked->flow[i];
+	int family = flow->family == XSPD_INET6 ? AF_INET6 : AF_INET;
+	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
+
+	inet_ntop(family, flow->saddr, src, sizeof(src));
+	inet_ntop(family, flow->daddr, dst, sizeof(dst));
+	printf("%-8s  the kernel found policy %u%s, xspd %u%s: dir %s src %s dst %s proto %u sport "
+	       "%u "
+	       "dport %u mark 0x%x if_id 0x%x\n",
+	       "", looked->kernel[i] & ~VERIFY_BLOCKS,
+	       looked->kernel[i] & VERIFY_BLOCKS ? " (block)" : "",
+	       looked->ours[i] & ~VERIFY_BLOCKS, looked->ours[i] & VERIFY_BLOCKS ? " (block)" : "",
+	       xspd_dir_name(flow->dir), src, dst, flow->proto, ntohs(flow->sport),
+	       ntohs(flow->dport), flow->mark, flow->if_id);
+}
+
+static void tell_looked(struct verify *v)
+{
+	const struct verify_looked *looked = &v->looked;
+	enum result result = looked->differ ? DISAGREE : looked->same ? AGREE : NOTHING;
+	struct json_object *o;
+
+	count(v, result);
+	if (v->checks) {
+		o = json_object_new_object();
+		cli_json_text(o, "check", "lookups");
+		cli_json_text(o, "result", results[result]);
+		cli_json_number(o, "same", looked->same);
+		cli_json_number(o, "differ", looked->differ);
+		cli_json_number(o, "deferred", looked->open);
+		json_object_array_add(v->checks, o);
+		return;
+	}
+	printf("%-8s  %-18s %" PRIu64 " the same, %" PRIu64 " not, %" PRIu64
+	       " left to the kernel\n",
+	       results[result], "lookups", looked->same, looked->differ, looked->open);
+	for (size_t i = 0; i < VERIFY_DIFFER && i < looked->differ; i++)
+		tell_difference(looked, i);
+}
+
 /* --- the checks ---------------------------------------------------------------- */
 
 static uint64_t kernel_delta(const struct verify *v, enum verify_stat which)
@@ -318,7 +363,7 @@ static void check_all(struct verify *v)
 
 static void print_text(const struct verify *v)
 {
-	printf("%-8s  %-18s %s\n", "", "fexit", verify_fexit());
+	printf("%-8s  %-18s %s\n", "", "fexit", v->fexit);
 	if (!v->cover.all)
 		printf("%-8s  a device that is up has no hook: the kernel may do more than xspd "
 		       "sees\n",
@@ -342,7 +387,7 @@ static void print_json(const struct verify *v)
 	cli_json_number(o, "deferred", v->deferred.lo);
 	cli_json_bool(o, "all_devices", v->cover.all);
 	cli_json_bool(o, "in_force", !(v->start.doubt | v->end.doubt) && v->end.lease);
-	cli_json_text(o, "fexit", verify_fexit());
+	cli_json_text(o, "fexit", v->fexit);
 	json_object_object_add(o, "checks", v->checks);
 	cli_json_print(o);
 }
@@ -350,18 +395,24 @@ static void print_json(const struct verify *v)
 static int verify(struct verify *v, const char *instance, bool json)
 {
 	struct timespec span = {.tv_sec = v->seconds};
+	struct verify_trace *trace = NULL;
 	int rc = verify_sample(&v->start, instance);
 
 	if (!rc) {
+		trace = verify_trace_start(instance, &v->fexit);
 		nanosleep(&span, NULL);
 		rc = verify_sample(&v->end, instance);
 	}
+	if (trace)
+		verify_trace_stop(trace, &v->looked);
 	if (!rc)
 		rc = verify_cover(&v->cover, instance);
 	if (rc)
 		return rc;
 	v->checks = json ? json_object_new_array() : NULL;
 	check_all(v);
+	if (trace)
+		tell_looked(v);
 	if (json)
 		print_json(v);
 	else

@@ -66,7 +66,18 @@ struct verify_cover {
 };
 int verify_cover(struct verify_cover *ret, const char *instance);
 
-/* May this process look into the kernel by fexit? */
-const char *verify_fexit(void);
+/* Lookups that the kernel made, compared one by one with what the maps say. */
+#define VERIFY_DIFFER 8
+#define VERIFY_BLOCKS 0x80000000u /* beside the index of a block policy */
+struct verify_looked {
+	uint64_t same, open, differ;	      /* open: left to the kernel */
+	struct xspd_flow flow[VERIFY_DIFFER]; /* of the first that differ */
+	uint32_t kernel[VERIFY_DIFFER], ours[VERIFY_DIFFER];
+};
+
+struct verify_trace;
+/* From now on, by fexit. NULL where it cannot be done; *ret_how says what is done, or why not. */
+struct verify_trace *verify_trace_start(const char *instance, const char **ret_how);
+void verify_trace_stop(struct verify_trace *trace, struct verify_looked *ret);
 
 #endif

@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 #include <linux/xfrm.h>
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
 
 #include "cli/cli.h"
 #include "cli/hook.h"
@@ -275,23 +273,4 @@ int verify_cover(struct verify_cover *ret, const char *instance)
 	if (devs)
 		if_freenameindex(devs);
 	return err ? cli_fail("verify: hooks: %s", strerror(-err)) : modes_read(ret, instance);
-}
-
-/* A program that does nothing, at the end of the function that would tell all. */
-const char *verify_fexit(void)
-{
-	static const struct bpf_insn insns[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FEXIT);
-	xspd_autoclose int fd = -1, link = -1;
-	int id = libbpf_find_vmlinux_btf_id("__xfrm_policy_check", BPF_TRACE_FEXIT);
-
-	if (id <= 0)
-		return "no such function in the kernel's BTF";
-	opts.attach_btf_id = (uint32_t)id;
-	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "xspd_probe", "GPL", insns, 2, &opts);
-	link = fd < 0 ? -1 : bpf_raw_tracepoint_open(NULL, fd);
-	return link < 0 ? "not permitted" : "permitted, not used";
 }

@@ -170,6 +170,13 @@ int xspd_nf_tables(xspd_nf_cb cb, void *ctx)
 	return err ?: tables_dump(NFT_MSG_GETFLOWTABLE, flowtable_read, &walk);
 }
 
+/* Judges what local sockets send, and lets pass what has none: nothing that is forwarded. */
+static bool sockets_only(const struct attrs *attrs)
+{
+	return !attrs->by[HOOK_MODULE_NAME] && attrs->by[HOOK_FUNCTION_NAME] &&
+	       !strcmp(text_of(attrs, HOOK_FUNCTION_NAME), "apparmor_ip_postroute");
+}
+
 static int hook_read(const struct nlmsghdr *nlh, void *ctx)
 {
 	const struct walk *walk = ctx;
@@ -178,7 +185,7 @@ static int hook_read(const struct nlmsghdr *nlh, void *ctx)
 	struct xspd_nf_hook hook = {};
 	char name[200];
 
-	if (!head || attrs.by[HOOK_CHAIN_INFO])
+	if (!head || attrs.by[HOOK_CHAIN_INFO] || sockets_only(&attrs))
 		return MNL_CB_OK;
 	snprintf(name, sizeof(name), "%s of %s",
 		 attrs.by[HOOK_FUNCTION_NAME] ? text_of(&attrs, HOOK_FUNCTION_NAME) : "a function",
