@@ -127,6 +127,7 @@ wait_for() {
 start() {
 	local ns=$1
 	shift
+	: >"$T/daemon.log" # or the wait below may be content with the last one's
 	"$X" run --netns "$ns" "$@" 2>"$T/daemon.log" &
 	daemon=$!
 	tap_pids+=("$daemon")

@@ -2,13 +2,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <bpf/bpf.h>
 
 #include "bench/child.h"
+#include "daemon/daemon.h"
 #include "util.h"
 
 #define PINS	"/sys/fs/bpf/xspd"
@@ -34,6 +38,45 @@ int xspd_child_start(struct xspd_child *child)
 	}
 	child->pid = pid;
 	return 0;
+}
+
+/* The socket as the daemon opens it; the parent goes on once it is there. */
+static void listen_main(bool reads, int ready)
+{
+	static char buf[32768];
+	struct xspd_nl *nl;
+	struct pollfd pfd = {.events = POLLIN};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (xspd_nl_open(&nl, XSPD_NL_GROUPS, XSPD_DAEMON_RCVBUF) || write(ready, "", 1) != 1)
+		return;
+	pfd.fd = xspd_nl_fd(nl);
+	while (reads && poll(&pfd, 1, -1) >= 0)
+		while (recv(pfd.fd, buf, sizeof(buf), 0) > 0)
+			;
+	pause();
+}
+
+int xspd_child_listen(struct xspd_child *child, bool reads)
+{
+	int ready[2];
+	char byte;
+	ssize_t n;
+
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		return -errno;
+	*child = (struct xspd_child){.pid = fork()};
+	if (!child->pid) {
+		signal(SIGTERM, SIG_DFL);
+		listen_main(reads, ready[1]);
+		_exit(127);
+	}
+	close(ready[1]);
+	n = child->pid < 0 ? 0 : read(ready[0], &byte, 1);
+	close(ready[0]);
+	if (child->pid < 0)
+		child->pid = 0;
+	return n == 1 ? 0 : -ECHILD;
 }
 
 int xspd_child_pin(const struct xspd_child *child, const char *name)

@@ -28,6 +28,11 @@ int xspd_child_conf(const struct xspd_child *child, struct xspd_conf *ret);
 int xspd_child_pin(const struct xspd_child *child, const char *name);
 /* The policies that its maps hold, counted one by one; 0 if they cannot be read. */
 uint32_t xspd_child_count(const struct xspd_child *child);
+/*
+ * In place of the daemon: a process that has joined the groups it would, and does nothing else
+ * (@reads: but read what comes), with its receive buffer. What it costs to be told at all.
+ */
+int xspd_child_listen(struct xspd_child *child, bool reads);
 /* End it and remove its pins. */
 void xspd_child_stop(struct xspd_child *child);
 

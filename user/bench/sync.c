@@ -49,7 +49,7 @@ struct cost {
 };
 
 struct sample {
-	struct cost off[RUNS_MOST], on[RUNS_MOST];
+	struct cost off[RUNS_MOST], on[RUNS_MOST], deaf[RUNS_MOST], reader[RUNS_MOST];
 	struct cost load[RUNS_MOST], load_on[RUNS_MOST];
 };
 
@@ -221,19 +221,49 @@ static int run_on(struct sync *s, insert_fn insert, bool last, struct cost *ret)
 	return err ? err : finish(s, true);
 }
 
-/* Pairs in turn, each begun by the other one: what drifts meets both alike. */
-static int pairs(struct sync *s, struct sample *sample)
+/* Beside a process that is told, but is no daemon. */
+static int run_listened(struct sync *s, bool reads, struct cost *ret)
+{
+	struct xspd_child child = {};
+	int err = fresh_netns(s);
+
+	s->what = err ? s->what : "start a listener";
+	if (!err)
+		err = xspd_child_listen(&child, reads);
+	if (!err)
+		err = insert_by_ip(s, ret);
+	xspd_child_stop(&child);
+	return err ? err : finish(s, true);
+}
+
+/* The four in turn, each round begun by another one: what drifts meets all alike. */
+static int round_ip(struct sync *s, struct sample *sample, uint32_t i)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < s->runs && !err; i++) {
-		if (i % 2)
+	for (uint32_t step = 0; step < 4 && !err; step++) {
+		switch ((i + step) % 4) {
+		case 0:
 			err = run_off(s, insert_by_ip, &sample->off[i]);
-		if (!err)
+			break;
+		case 1:
 			err = run_on(s, insert_by_ip, i + 1 == s->runs, &sample->on[i]);
-		if (!err && i % 2 == 0)
-			err = run_off(s, insert_by_ip, &sample->off[i]);
+			break;
+		default:
+			err = run_listened(s, (i + step) % 4 == 3,
+					   (i + step) % 4 == 3 ? &sample->reader[i]
+							       : &sample->deaf[i]);
+		}
 	}
+	return err;
+}
+
+static int rounds(struct sync *s, struct sample *sample)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->runs && !err; i++)
+		err = round_ip(s, sample, i);
 	for (uint32_t i = 0; i < s->runs && !err; i++) {
 		err = run_off(s, insert_by_load, &sample->load[i]);
 		if (!err)
@@ -260,16 +290,23 @@ static double wall_median(const struct cost *cost, uint32_t count)
 	return median(values, count);
 }
 
+static double slowdown_median(const struct cost *with, const struct cost *without, bool cpu,
+			      uint32_t count)
+{
+	double values[RUNS_MOST];
+
+	for (uint32_t i = 0; i < count; i++)
+		values[i] =
+			(cpu ? with[i].cpu / without[i].cpu : with[i].wall / without[i].wall) - 1;
+	return median(values, count);
+}
+
 static void summarize(struct sync *s, const struct sample *sample)
 {
-	double wall[RUNS_MOST], cpu[RUNS_MOST];
-
-	for (uint32_t i = 0; i < s->runs; i++) {
-		wall[i] = sample->on[i].wall / sample->off[i].wall - 1;
-		cpu[i] = sample->on[i].cpu / sample->off[i].cpu - 1;
-	}
-	s->row.slowdown = median(wall, s->runs);
-	s->row.cpu_slowdown = median(cpu, s->runs);
+	s->row.slowdown = slowdown_median(sample->on, sample->off, false, s->runs);
+	s->row.cpu_slowdown = slowdown_median(sample->on, sample->off, true, s->runs);
+	s->row.deaf_slowdown = slowdown_median(sample->deaf, sample->off, false, s->runs);
+	s->row.reader_slowdown = slowdown_median(sample->reader, sample->off, false, s->runs);
 	s->row.insert_off = wall_median(sample->off, s->runs);
 	s->row.insert_on = wall_median(sample->on, s->runs);
 	s->row.load = wall_median(sample->load, s->runs);
@@ -286,7 +323,7 @@ static int measure(struct sync *s)
 	s->what = "write the batch";
 	err = xspd_sync_batch_file(s->policies, s->batch);
 	if (!err)
-		err = pairs(s, &sample);
+		err = rounds(s, &sample);
 	if (err)
 		return err;
 	summarize(s, &sample);

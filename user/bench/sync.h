@@ -28,10 +28,13 @@ struct xspd_sync_row {
 	double insert_off, insert_on; /* ip -batch, the daemon off and on */
 	double slowdown;	      /* of each pair: on / off - 1 */
 	double cpu_slowdown;	      /* the same of the CPU time that ip spent */
-	double load, load_on;	      /* xspd snapshot load */
-	double complete_ms;	      /* from the end of ip until all is mirrored */
-	double load_complete_ms;      /* ... of the load */
-	uint32_t mirrored;	      /* the least that was found in the maps */
+	/* the same with a process that is told of every change, and does nothing with it: the first
+	 * never reads, the second does */
+	double deaf_slowdown, reader_slowdown;
+	double load, load_on;	 /* xspd snapshot load */
+	double complete_ms;	 /* from the end of ip until all is mirrored */
+	double load_complete_ms; /* ... of the load */
+	uint32_t mirrored;	 /* the least that was found in the maps */
 	struct xspd_sync_lag quiet, churn;
 	uint64_t lost, redumps; /* of all insertions */
 };

@@ -302,6 +302,8 @@ int bench_main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "sync"))
 		return bench_sync_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "dump"))
+		return bench_dump_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "path"))
 		return bench_path_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "cache"))
@@ -317,9 +319,9 @@ int bench_main(int argc, char **argv)
 	if (argc == 1 && !strcmp(argv[0], "shapes"))
 		return list_shapes();
 	if (argc != 1 || (strcmp(argv[0], "lookup") && strcmp(argv[0], "start")))
-		return cli_usage("bench: say 'bench lookup', 'bench start', 'bench sync' or 'bench "
-				 "shapes'; see "
-				 "'xspd help bench'");
+		return cli_usage("bench: say 'bench lookup', 'bench start', 'bench sync', 'bench "
+				 "dump', 'bench path', 'bench cache' or 'bench shapes'; see 'xspd "
+				 "help bench'");
 	err = cli_enter_netns(common.netns);
 	if (err)
 		return err;

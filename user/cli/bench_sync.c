@@ -22,15 +22,16 @@ static const struct {
 static void print_row(const struct xspd_sync_row *row, bool first)
 {
 	if (first)
-		printf("%8s %9s %9s %7s %9s %6s %9s %9s %15s %15s %5s %7s\n%8s %9s %9s %7s %9s %6s "
-		       "%9s %9s %15s %15s %5s %7s\n",
-		       "policies", "ip -batch", "daemon", "slower", "snapshot", "faster",
-		       "complete", "mirrored", "lag of one", "at 30,000/s", "lost", "redumps", "",
-		       "s", "on, s", "%", "load, s", "by", "after ms", "", "p50/p99 us",
-		       "p50/p99 us", "", "");
-	printf("%8u %9.3f %9.3f %7.1f %9.3f %6.1f %9.1f %9u %7.0f/%-7.0f %7.0f/%-7.0f %5" PRIu64
-	       " %7" PRIu64 "\n",
-	       row->policies, row->insert_off, row->insert_on, row->slowdown * 100, row->load,
+		printf("%8s %9s %9s %6s %6s %6s %9s %6s %8s %8s %15s %15s %5s %7s\n%8s %9s %9s %6s "
+		       "%6s %6s %9s %6s %8s %8s %15s %15s %5s %7s\n",
+		       "policies", "ip -batch", "daemon", "slower", "deaf", "reader", "snapshot",
+		       "faster", "complete", "mirrored", "lag of one", "at 30,000/s", "lost",
+		       "redumps", "", "s", "on, s", "%", "%", "%", "load, s", "by", "after ms", "",
+		       "p50/p99 us", "p50/p99 us", "", "");
+	printf("%8u %9.3f %9.3f %6.1f %6.1f %6.1f %9.3f %6.1f %8.1f %8u %7.0f/%-7.0f "
+	       "%7.0f/%-7.0f %5" PRIu64 " %7" PRIu64 "\n",
+	       row->policies, row->insert_off, row->insert_on, row->slowdown * 100,
+	       row->deaf_slowdown * 100, row->reader_slowdown * 100, row->load,
 	       row->insert_off / row->load, row->complete_ms, row->mirrored, row->quiet.p50_us,
 	       row->quiet.p99_us, row->churn.p50_us, row->churn.p99_us, row->lost, row->redumps);
 	fflush(stdout);
@@ -60,6 +61,8 @@ static struct json_object *row_json(const struct xspd_sync_row *row)
 	cli_json_number(o, "runs", row->runs);
 	put(o, "slowdown", row->slowdown, "%.4f");
 	put(o, "cpu_slowdown", row->cpu_slowdown, "%.4f");
+	put(o, "slowdown_deaf", row->deaf_slowdown, "%.4f");
+	put(o, "slowdown_reader", row->reader_slowdown, "%.4f");
 	put(o, "complete_ms", row->complete_ms, "%.1f");
 	put(o, "load_s_on", row->load_on, "%.4f");
 	put(o, "load_complete_ms", row->load_complete_ms, "%.1f");

@@ -30,6 +30,7 @@ int tune_main(int argc, char **argv);
 int lint_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int bench_sync_main(int argc, char **argv); /* "bench sync" */
+int bench_dump_main(int argc, char **argv);
 int bench_path_main(int argc, char **argv);
 int bench_cache_main(int argc, char **argv);
 int bench_tune_main(int argc, char **argv);

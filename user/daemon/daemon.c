@@ -22,6 +22,14 @@ static uint64_t now_ns(void)
 	return xspd_now(CLOCK_MONOTONIC);
 }
 
+static int plane_open(struct xspd_daemon *d, const struct xspd_plane_opts *opts)
+{
+	struct xspd_plane_opts plane = *opts;
+
+	plane.later = true; /* there are events to read and leases to renew meanwhile */
+	return xspd_plane_new(&d->plane, &plane);
+}
+
 static int open_all(struct xspd_daemon *d, const struct xspd_daemon_opts *opts)
 {
 	struct stat st;
@@ -40,7 +48,7 @@ static int open_all(struct xspd_daemon *d, const struct xspd_daemon_opts *opts)
 	if (!err)
 		err = xspd_nl_open(&d->requests, 0, 1 << 20);
 	if (!err)
-		err = xspd_plane_new(&d->plane, &opts->plane);
+		err = plane_open(d, &opts->plane);
 	return err;
 }
 
@@ -83,7 +91,7 @@ int xspd_daemon_new(struct xspd_daemon **ret, const struct xspd_daemon_opts *opt
 	d->beat_every = lease / 3 < BEAT_EVERY ? lease / 3 : BEAT_EVERY;
 	err = open_all(d, opts);
 	if (!err)
-		xspd_daemon_look(d); /* nothing is answered before */
+		err = xspd_daemon_look(d); /* nothing is answered before */
 	if (!err)
 		err = first_build(d);
 	if (err) {

@@ -42,13 +42,13 @@ struct xspd_daemon {
 	int netfilter; /* readable when nf_tables have changed, -1 */
 	int routes;    /* told of changes of routes, -1 */
 	bool routes_known;
-	uint32_t env;  /* enum xspd_env, as last told to the plane */
+	uint32_t env;	 /* enum xspd_env, as last told to the plane */
 	uint32_t linger; /* seconds, as last told to the plane */
 	uint64_t linger_read;
 
 	uint64_t beat_every;
 	uint64_t beat_at;
-	uint64_t fresh_at;   /* the last time that no event was queued */
+	uint64_t fresh_at; /* the last time that no event was queued */
 	uint64_t drained_at;
 	uint64_t woken_at;   /* by what is being drained, or when it was found */
 	uint64_t env_at;     /* look at netfilter and sysctls */
@@ -107,8 +107,9 @@ void xspd_daemon_publish(struct xspd_daemon *d);
 /* The mirror's listener: publishes a change, or notes that a build is due. */
 int xspd_daemon_changed(void *ctx, const struct xspd_change *change);
 
-/* daemon/surroundings.c: tell the plane of netfilter and sysctls, and forget modes of devices gone. */
-void xspd_daemon_look(struct xspd_daemon *d);
+/* daemon/surroundings.c: tell the plane of netfilter and sysctls, and forget modes of devices gone.
+ */
+int xspd_daemon_look(struct xspd_daemon *d);	/* -ENOMEM at the start, else 0 */
 void xspd_daemon_linger(struct xspd_daemon *d); /* for how long deleted policies are to stay */
 void xspd_daemon_routes(struct xspd_daemon *d); /* tell it of the MTUs of routes */
 

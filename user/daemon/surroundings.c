@@ -93,7 +93,7 @@ void xspd_daemon_routes(struct xspd_daemon *d)
 	d->routes_known = !err && d->routes >= 0;
 }
 
-void xspd_daemon_look(struct xspd_daemon *d)
+int xspd_daemon_look(struct xspd_daemon *d)
 {
 	struct xspd_env_found found;
 	int err;
@@ -105,6 +105,8 @@ void xspd_daemon_look(struct xspd_daemon *d)
 	else
 		xspd_nf_watched(d->netfilter);
 	err = xspd_env_scan(&found, UINT32_MAX);
+	if (err == -ENOMEM && !d->ready)
+		return err; /* the start fails, and says why */
 	xspd_plane_env(d->plane, found.bits);
 	log_change(&found, d->env, err);
 	xspd_daemon_routes(d);
@@ -112,7 +114,9 @@ void xspd_daemon_look(struct xspd_daemon *d)
 	modes_prune(xspd_plane_map_fd(d->plane, "xspd_mode"));
 	xspd_daemon_linger(d);
 	/* now, and not when they are deleted: nothing is answered while a set is built */
-	if (d->ready && !d->rebuild && xspd_plane_cramped(d->plane, d->spd))
+	if (d->ready && !d->rebuild && xspd_plane_cramped(d->plane, d->spd) &&
+	    xspd_plane_prepare(d->plane, d->spd))
 		xspd_daemon_rebuild(d);
 	d->env_at = xspd_now(CLOCK_MONOTONIC) + d->beat_every;
+	return 0;
 }

@@ -13,6 +13,7 @@
 #define CALM	     (10000 * MS) /* without trouble, and it is forgotten */
 #define REREAD_DELAY (200 * MS)	  /* MIGRATE messages come in swarms */
 #define RECHECK	     (100 * MS)
+#define LOADING	     (2 * MS) /* between looks at whether a set is loaded */
 #define DRAIN_BATCH  256
 #define DRAIN_MOST   64	  /* batches a turn, so that the rest gets its turn too */
 #define DUMP_STRIDE  1024 /* entries between two looks at the events */
@@ -41,7 +42,8 @@ void xspd_daemon_publish(struct xspd_daemon *d)
 	conf->events = d->stats.events;
 	conf->lost = d->stats.lost;
 	conf->dumps = d->stats.dumps;
-	conf->policies = (uint32_t)HASH_COUNT(d->spd->by_index);
+	if (!d->rebuild) /* else the tables hold others */
+		conf->policies = (uint32_t)HASH_COUNT(d->spd->by_index);
 	conf->ties = d->spd->ties;
 	conf->unmodelled = d->spd->unmodelled;
 	conf->repaired_add = d->stats.repaired_add;
@@ -96,6 +98,12 @@ static uint64_t backed_off(struct xspd_daemon *d)
 
 static void rebuild_later(struct xspd_daemon *d, int err)
 {
+	if (err == -EAGAIN) { /* a larger set is being loaded: the mirror goes on meanwhile */
+		d->rebuild = true;
+		d->rebuild_at = now_ns() + LOADING;
+		xspd_daemon_doubt(d, XSPD_DOUBT_GROWING, 0);
+		return;
+	}
 	xspd_log("plane: %s: deferring to the kernel until it is built anew", strerror(-err));
 	d->rebuild = true;
 	d->rebuild_at = backed_off(d);
@@ -106,8 +114,10 @@ static void change_publish(struct xspd_daemon *d, const struct xspd_change *chan
 {
 	int err;
 
-	if (d->rebuild)
+	if (d->rebuild) {
+		xspd_plane_skip(d->plane, d->spd, change);
 		return; /* the build takes it from the mirror */
+	}
 	if (d->patching && d->changes++ > CHANGES_MOST) {
 		d->rebuild = true;
 		xspd_daemon_doubt(d, XSPD_DOUBT_DUMPING, 0);

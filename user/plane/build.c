@@ -12,6 +12,7 @@
 
 #define XSPD_ATTEMPTS 10 /* each with twice the room for lists */
 #define XSPD_AHEAD    8	 /* policies between fetching a bucket and using it */
+#define XSPD_LARGE    (1u << 17)
 
 /* Where the policies are in the set in service: needed for their counters, and to go back to. */
 struct was {
@@ -77,7 +78,7 @@ static int policies_add(struct xspd_plane *plane, struct xspd_set *set, struct x
 
 	for (int n = 0; n < XSPD_AHEAD && ahead; n++)
 		ahead = ahead->hh.next;
-	if (plane->set->policies) {
+	if (plane->set && plane->set->policies) {
 		counts = xspd_counts_read(xspd_set_map_fd(plane->set, "xspd_count"),
 					  plane->set->sizes.slots);
 		if (!counts)
@@ -142,31 +143,41 @@ static int tries_fill(struct xspd_set *set, struct xspd_spd *spd)
 	return err;
 }
 
+static int fill(struct xspd_plane *plane, struct xspd_set *set, struct xspd_spd *spd,
+		const struct was *was)
+{
+	int err;
+
+	set->conf->defaults = spd->defaults;
+	err = xspd_set_plan(set, spd);
+	err = err ?: policies_add(plane, set, spd, was);
+	err = err ?: xspd_gone_fill(plane, set);
+	return err ?: tries_fill(set, spd);
+}
+
+/* The spare one first; then ever larger ones. */
 static int set_fill(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capacity,
 		    const struct was *was, struct xspd_set **ret)
 {
 	uint32_t ifids = ifids_count(spd);
-	struct xspd_set *set;
-	int err;
+	unsigned int attempt = 0;
+	struct xspd_set *set = xspd_spare_take(plane, capacity);
+	int err = -ENOSPC;
 
-	for (unsigned int attempt = 0; attempt < XSPD_ATTEMPTS; attempt++) {
-		err = xspd_plane_set(plane, capacity, ifids, attempt, &set);
+	while (err == -ENOSPC && attempt < XSPD_ATTEMPTS) {
+		struct xspd_sizes sizes = xspd_plane_sizes(plane, capacity, ifids, attempt);
+
+		err = set ? 0 : xspd_plane_set(plane, &sizes, &set);
+		attempt++;
 		if (err)
 			return err;
-		set->conf->defaults = spd->defaults;
-		err = xspd_set_plan(set, spd);
-		err = err ?: policies_add(plane, set, spd, was);
-		err = err ?: xspd_gone_fill(plane, set);
-		err = err ?: tries_fill(set, spd);
-		if (!err) {
-			*ret = set;
-			return 0;
-		}
-		xspd_set_free(set);
-		if (err != -ENOSPC)
-			return err;
+		err = fill(plane, set, spd, was);
+		if (err)
+			xspd_set_free(xspd_take(set));
 	}
-	return -ENOSPC;
+	if (!err)
+		*ret = set;
+	return err;
 }
 
 /* What people read goes on in the new set's record; the first cache line is its own. */
@@ -184,12 +195,10 @@ static void conf_carry(struct xspd_conf *to, const struct xspd_conf *from)
 static void conf_sizes(struct xspd_plane *plane)
 {
 	struct xspd_conf *conf = plane->set->conf;
-	struct xspd_plane_usage usage;
 
-	xspd_plane_usage(plane, &usage);
-	conf->slots = usage.slots;
-	conf->buckets = usage.buckets;
-	conf->map_bytes = usage.match_bytes;
+	conf->slots = plane->set->sizes.slots;
+	conf->buckets = plane->set->sizes.buckets;
+	conf->map_bytes = xspd_set_match_bytes(plane->set);
 	conf->cpus = plane->set->cpus;
 	conf->swaps = plane->swaps;
 }
@@ -219,6 +228,14 @@ static void former_take(struct xspd_plane *plane)
 	xspd_crash_point("build: former read");
 }
 
+/* 0 if it is; -EAGAIN if it will be; else it has to be loaded here and now. */
+static int spare_ready(struct xspd_plane *plane, const struct xspd_spd *spd, uint32_t capacity)
+{
+	int err = xspd_spare_ready(plane, capacity);
+
+	return err == -ENOENT ? xspd_spare_want(plane, capacity, ifids_count(spd)) : err;
+}
+
 static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capacity)
 {
 	xspd_autofree struct was *was = places_save(spd);
@@ -227,14 +244,19 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 
 	if (!was)
 		return -ENOMEM;
+	/* nobody has an answer before the first build: that one is waited for */
+	err = plane->swaps && plane->opts.later ? spare_ready(plane, spd, capacity) : 0;
+	if (err == -EAGAIN)
+		return err;
 	xspd_gone_save(plane);
 	/* from here on nothing is answered, nor counted, by the old set */
 	xspd_plane_doubt(plane, XSPD_DOUBT_GROWING, 0);
 	xspd_crash_point("build: begun");
 	former_take(plane);
-	if (old->policies && plane->grace)
+	if (old && old->policies && plane->grace)
 		xspd_grace_wait(plane->grace, xspd_grace_ticket(plane->grace));
-	xspd_set_reclaim(old, plane->grace, false);
+	if (old)
+		xspd_set_reclaim(old, plane->grace, false);
 	err = set_fill(plane, spd, capacity, was, &set);
 	if (err) {
 		places_restore(spd, was);
@@ -242,7 +264,7 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 		return err;
 	}
 	xspd_crash_point("build: filled");
-	conf_carry(set->conf, old->conf);
+	conf_carry(set->conf, xspd_plane_conf(plane));
 	err = xspd_plane_serve(plane, set);
 	if (err) {
 		places_restore(spd, was);
@@ -254,6 +276,7 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 	xspd_set_free(old);
 	xspd_former_free(xspd_take(plane->former));
 	plane->swaps++;
+	set->filled = set->fresh_slot;
 	conf_note(set);
 	conf_sizes(plane);
 	xspd_crash_point("build: noted");
@@ -261,24 +284,39 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 	return 0;
 }
 
-int xspd_plane_build(struct xspd_plane *plane, struct xspd_spd *spd)
+/* Not too tight: the next policy should not need the next set. */
+static uint32_t capacity_for(const struct xspd_plane *plane, const struct xspd_spd *spd)
 {
-	uint32_t count = HASH_COUNT(spd->by_index);
-	uint32_t capacity = count + count / 16 + 64;
+	uint32_t count = HASH_COUNT(spd->by_index), capacity = count + count / 16 + 64;
 
 	/* room for all of them to linger, and for those that do */
 	if (plane->linger_ns)
 		capacity += count + plane->gones.count;
+	return capacity > plane->opts.capacity ? capacity : plane->opts.capacity;
+}
 
-	return build(plane, spd, capacity > plane->opts.capacity ? capacity : plane->opts.capacity);
+/* A set is not worth the time it takes to load unless it lasts; a large one is much memory. */
+static uint32_t roomier(uint32_t capacity)
+{
+	return capacity < XSPD_LARGE ? capacity * 4 : capacity * 2;
+}
+
+int xspd_plane_build(struct xspd_plane *plane, struct xspd_spd *spd)
+{
+	return build(plane, spd, capacity_for(plane, spd));
+}
+
+bool xspd_plane_prepare(struct xspd_plane *plane, const struct xspd_spd *spd)
+{
+	return !plane->opts.later || spare_ready(plane, spd, capacity_for(plane, spd)) != -EAGAIN;
 }
 
 static int grow(struct xspd_plane *plane, struct xspd_spd *spd)
 {
-	uint32_t slots = plane->set->sizes.slots;
 	uint32_t count = HASH_COUNT(spd->by_index) + plane->gones.count;
+	uint32_t capacity = plane->set->sizes.slots - 1;
 
-	return build(plane, spd, count >= slots / 2 ? slots * 2 : slots);
+	return build(plane, spd, count > capacity / 2 ? roomier(capacity) : capacity);
 }
 
 static int change_publish(struct xspd_plane *plane, struct xspd_spd *spd,
@@ -301,7 +339,7 @@ static int change_publish(struct xspd_plane *plane, struct xspd_spd *spd,
 		return 0;
 	case XSPD_CHANGE_RENUMBER:
 		plane->gones.count = 0; /* their places among the others are lost */
-		return -ENOSPC; /* every record changes: build anew */
+		return -ENOSPC;		/* every record changes: build anew */
 	default:
 		return 0;
 	}
@@ -325,6 +363,26 @@ static bool build_wanted(struct xspd_set *set, const struct xspd_change *change)
 	return part->count > 2 * set->prune_at || part->count > 2 * set->coarsen_at;
 }
 
+/* Before the set is full: half of what was left of it when it was put into service. */
+static void spare_prepare(struct xspd_plane *plane)
+{
+	const struct xspd_set *set = plane->set;
+
+	if (plane->opts.later &&
+	    set->fresh_slot - set->filled > (set->sizes.slots - set->filled) / 2)
+		xspd_spare_want(plane, roomier(set->sizes.slots - 1), set->parts * 4);
+}
+
+/* For other mask classes, not for more policies: the set in service is right until it is done. */
+static int replan(struct xspd_plane *plane, struct xspd_spd *spd)
+{
+	uint32_t capacity = plane->set->sizes.slots - 1;
+
+	if (plane->opts.later && spare_ready(plane, spd, capacity) == -EAGAIN)
+		return 0;
+	return build(plane, spd, capacity);
+}
+
 int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 		      const struct xspd_change *change)
 {
@@ -344,13 +402,16 @@ int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 		xspd_set_reclaim(set, plane->grace, true);
 		err = change_publish(plane, spd, change);
 	}
-	if (err == -ENOSPC || (!err && build_wanted(set, change)))
+	if (err == -ENOSPC)
 		err = grow(plane, spd);
+	else if (!err && build_wanted(set, change))
+		err = replan(plane, spd);
 	err = err ?: err2;
 	if (err) {
 		xspd_plane_doubt(plane, XSPD_DOUBT_GROWING, 0);
 		return err;
 	}
+	spare_prepare(plane);
 	conf_note(plane->set);
 	return 0;
 }

@@ -92,13 +92,25 @@ static uint32_t wanted(const struct xspd_spd *spd, const struct xspd_change *cha
 	}
 }
 
+static int all_add(struct xspd_plane *plane, struct xspd_spd *spd, const struct xspd_change *change)
+{
+	uint64_t until = xspd_now(CLOCK_MONOTONIC) + plane->linger_ns;
+	const struct xspd_pol *pol;
+	int err = 0;
+
+	if (change->kind != XSPD_CHANGE_FLUSH)
+		return one_add(plane, change->old, until);
+	for (pol = spd->by_index; pol; pol = pol->hh.next)
+		if (pol->type == change->type && lingers(pol, NULL))
+			err = one_add(plane, pol, until) ?: err;
+	return err;
+}
+
 int xspd_gone_take(struct xspd_plane *plane, struct xspd_spd *spd, const struct xspd_change *change,
 		   bool *ret_built)
 {
-	uint64_t until = xspd_now(CLOCK_MONOTONIC) + plane->linger_ns;
 	uint32_t need = wanted(spd, change);
 	const struct xspd_set *set = plane->set;
-	const struct xspd_pol *pol;
 	int err = 0;
 
 	*ret_built = false;
@@ -108,12 +120,14 @@ int xspd_gone_take(struct xspd_plane *plane, struct xspd_spd *spd, const struct 
 		err = xspd_plane_build(plane, spd);
 		*ret_built = !err && change->kind != XSPD_CHANGE_FLUSH;
 	}
-	if (change->kind != XSPD_CHANGE_FLUSH)
-		return one_add(plane, change->old, until) ?: err;
-	for (pol = spd->by_index; pol; pol = pol->hh.next)
-		if (pol->type == change->type && lingers(pol, NULL))
-			err = one_add(plane, pol, until) ?: err;
-	return err;
+	return all_add(plane, spd, change) ?: err;
+}
+
+void xspd_plane_skip(struct xspd_plane *plane, struct xspd_spd *spd,
+		     const struct xspd_change *change)
+{
+	if (plane->set && plane->linger_ns && wanted(spd, change))
+		all_add(plane, spd, change);
 }
 
 int xspd_gone_fill(struct xspd_plane *plane, struct xspd_set *set)
@@ -155,12 +169,13 @@ void xspd_gone_forget(struct xspd_plane *plane)
 void xspd_plane_linger(struct xspd_plane *plane, uint32_t seconds)
 {
 	plane->linger_ns = seconds * SECOND;
-	plane->set->conf->linger = seconds;
+	xspd_plane_conf(plane)->linger = seconds;
 }
 
 bool xspd_plane_cramped(const struct xspd_plane *plane, const struct xspd_spd *spd)
 {
-	return plane->linger_ns && plane->set->sizes.slots <= 2 * HASH_COUNT(spd->by_index);
+	return plane->set && plane->linger_ns &&
+	       plane->set->sizes.slots <= 2 * HASH_COUNT(spd->by_index);
 }
 
 uint64_t xspd_plane_gone(struct xspd_plane *plane)
@@ -178,6 +193,6 @@ uint64_t xspd_plane_gone(struct xspd_plane *plane)
 	}
 	if (!gones->count)
 		gones->first = 0;
-	plane->set->conf->gone = gones->count;
+	xspd_plane_conf(plane)->gone = gones->count;
 	return gones->count ? gones->gone[gones->first].pol.gone_until : 0;
 }

@@ -20,10 +20,9 @@ static const char *const set_maps[] = {
 	"xspd_ifid", "xspd_dst",    "xspd_src",	 "xspd_count",	"xspd_stat", "xspd_cache_cpu",
 };
 static const char *const entry_progs[] = {"xspd_tc_in", "xspd_tc_out", "xspd_xdp"};
-const char *const xspd_lasting_maps[XSPD_LASTING] = {"xspd_jump_tc", "xspd_jump_xdp", "xspd_stat",
-						     "xspd_act",     "xspd_mode",     "xspd_exempt",
-						     "xspd_mark",    "xspd_ring",     "xspd_sample",
-						     "xspd_change"};
+const char *const xspd_lasting_maps[XSPD_LASTING] = {
+	"xspd_jump_tc", "xspd_jump_xdp", "xspd_stat", "xspd_act",    "xspd_mode",
+	"xspd_exempt",	"xspd_mark",	 "xspd_ring", "xspd_sample", "xspd_change"};
 
 static int path_make(char *dir)
 {
@@ -161,6 +160,7 @@ int xspd_pins_entries(struct xspd_pins *pins, const struct xspd_set *set)
 			bpf_object__find_program_by_name(set->skel->obj, entry_progs[i]);
 
 		err = object_pin(bpf_program__fd(prog), pins->dir, entry_progs[i]);
+		bpf_program__unload(prog);
 	}
 	return err;
 }

@@ -20,7 +20,8 @@ struct xspd_pins {
 /* Make @dir, lock it, and open what a former daemon left. 0, -EBUSY when locked, negative errno. */
 int xspd_pins_open(struct xspd_pins *ret, const char *dir);
 void xspd_pins_close(struct xspd_pins *pins);
-/* Pin the entry programs and lasting maps of the first set. */
+/* Pin the entry programs and lasting maps of the first set, and leave them to the pins: the set may
+ * go. */
 int xspd_pins_entries(struct xspd_pins *pins, const struct xspd_set *set);
 /* Pin the maps of @set in set.<number>, and let `maps` name them: one rename. */
 int xspd_pins_set(struct xspd_pins *pins, const struct xspd_set *set);

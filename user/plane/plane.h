@@ -21,15 +21,19 @@ struct xspd_plane_opts {
 	uint32_t coarsen_at; /* tuples above which classes are merged; 0: default */
 	uint32_t cache;	     /* flow cache entries a CPU, a power of two; 0: no cache */
 	uint32_t samples;    /* packets sampled a second and CPU, at most; 0: none */
+	/* Do not wait for a larger set to be loaded: xspd_plane_build() and _change() may say
+	 * -EAGAIN
+	 */
+	bool later;
 };
 
 /**
- * xspd_plane_new() - Load an empty set of maps and programs, doubt START.  With opts->pin it is
- * the first xspd_plane_build() that pins the entry programs, and puts its set behind them.  A pin
- * directory of this ABI version that already holds entry programs is taken over: hooks
- * attached through them stay attached, with the set of the former daemon behind them until then.
- * Return: 0 or a negative errno (-EBUSY: another daemon holds the pin directory; -EPERM;
- * -EOPNOTSUPP: kernel).
+ * xspd_plane_new() - A plane with doubt START.  Without opts->pin an empty set serves at once. With
+ * it, it is the first xspd_plane_build() that loads one, pins the entry programs, and puts its set
+ * behind them.  A pin directory of this ABI version that already holds entry programs is taken
+ * over: hooks attached through them stay attached, with the set of the former daemon behind them
+ * until then.
+ * Return: 0 or a negative errno (-EBUSY: another daemon holds the pin directory; -EPERM).
  */
 int xspd_plane_new(struct xspd_plane **ret, const struct xspd_plane_opts *opts);
 
@@ -39,18 +43,29 @@ void xspd_plane_free(struct xspd_plane *plane);
 /*
  * xspd_plane_build() - Build a fresh set from @spd, sized for it, and swap it in. Sets slot and
  * tuple of every policy. On failure the old set stays in service, with doubt GROWING raised.
+ * -EAGAIN (with opts.later): a set is being loaded, call again in a millisecond or two.
+ * -EOPNOTSUPP: kernel.
  */
 int xspd_plane_build(struct xspd_plane *plane, struct xspd_spd *spd);
+
+/* Have a set loaded for the build to come; false: that takes some time yet, and nothing is amiss
+ * meanwhile. */
+bool xspd_plane_prepare(struct xspd_plane *plane, const struct xspd_spd *spd);
 
 /* Pins of other ABI versions beside ours that could not be taken over: hooks there are not ours. */
 unsigned int xspd_plane_left_alone(const struct xspd_plane *plane);
 
 /*
  * xspd_plane_change() - Publish one change of @spd (an xspd_spd_listener's work). When there is no
- * room, builds a larger set itself. 0 or a negative errno, and then the plane is on DEFER.
+ * room, builds a larger set itself. 0 or a negative errno, and then the plane is on DEFER until
+ * xspd_plane_build() has succeeded.
  */
 int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 		      const struct xspd_change *change);
+
+/* A change that is left to the next build; what it takes away goes on to linger. */
+void xspd_plane_skip(struct xspd_plane *plane, struct xspd_spd *spd,
+		     const struct xspd_change *change);
 
 /* Raise / clear doubt bits (enum xspd_doubt); visible at once, survives swaps. */
 void xspd_plane_doubt(struct xspd_plane *plane, uint32_t set, uint32_t clear);

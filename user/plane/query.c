@@ -88,42 +88,54 @@ int xspd_plane_bench(struct xspd_plane *plane, uint32_t count, uint32_t rounds, 
 	return err ?: run(skel->progs.xspd_null, count * rounds, ret_null_ns);
 }
 
-void xspd_plane_usage(const struct xspd_plane *plane, struct xspd_plane_usage *ret)
+uint64_t xspd_set_match_bytes(const struct xspd_set *set)
 {
-	const struct xspd_set *set = plane->set;
 	const struct xspd_sizes *sizes = &set->sizes;
-	struct xspd_plane_usage usage = {
-		.policies = set->policies,
-		.slots = sizes->slots,
-		.buckets = sizes->buckets,
-		.tuples = set->tuples,
-		.parts = set->parts,
-	};
-	uint32_t ifids = 0;
+	uint32_t fixed = 0;
 
 	for (size_t i = 0; i < XSPD_PARTS_FIXED; i++)
-		ifids += set->fixed[i] != NULL;
-	ifids = set->parts - ifids;
-	usage.match_bytes = (uint64_t)sizes->slots * sizeof(struct xspd_policy) +
-			    (uint64_t)sizes->buckets * sizeof(struct xspd_bucket) +
-			    (uint64_t)sizes->lists * sizeof(struct xspd_tuple) +
-			    (uint64_t)sizes->parts * sizeof(struct xspd_part) +
-			    /* element: struct htab_elem (48), key, value; bucket heads: 16 each */
-			    (uint64_t)ifids * 64 + (uint64_t)sizes->parts * 2 * 16 +
-			    (uint64_t)set->tries * 2 * XSPD_TRIE_NODE;
-	usage.other_bytes = (uint64_t)sizes->slots *
-			    (sizeof(struct xspd_info) + sizeof(struct xspd_count) * set->cpus);
-	for (uint32_t i = 0; i < sizes->buckets; i++) {
+		fixed += set->fixed[i] != NULL;
+	return (uint64_t)sizes->slots * sizeof(struct xspd_policy) +
+	       (uint64_t)sizes->buckets * sizeof(struct xspd_bucket) +
+	       (uint64_t)sizes->lists * sizeof(struct xspd_tuple) +
+	       (uint64_t)sizes->parts * sizeof(struct xspd_part) +
+	       /* element: struct htab_elem (48), key, value; bucket heads: 16 each */
+	       (uint64_t)(set->parts - fixed) * 64 + (uint64_t)sizes->parts * 2 * 16 +
+	       (uint64_t)set->tries * 2 * XSPD_TRIE_NODE;
+}
+
+static uint32_t longest_chain(const struct xspd_set *set)
+{
+	uint32_t longest = 0;
+
+	for (uint32_t i = 0; i < set->sizes.buckets; i++) {
 		for (int e = 0; e < XSPD_BUCKET_ENTRIES; e++) {
 			uint32_t length = 0, slot = set->bucket[i].entry[e].slot;
 
 			for (; slot; slot = set->policy[slot].next)
 				length++;
-			if (length > usage.longest_chain)
-				usage.longest_chain = length;
+			if (length > longest)
+				longest = length;
 		}
 	}
-	*ret = usage;
+	return longest;
+}
+
+void xspd_plane_usage(const struct xspd_plane *plane, struct xspd_plane_usage *ret)
+{
+	const struct xspd_set *set = plane->set;
+
+	*ret = (struct xspd_plane_usage){
+		.match_bytes = xspd_set_match_bytes(set),
+		.other_bytes = (uint64_t)set->sizes.slots *
+			       (sizeof(struct xspd_info) + sizeof(struct xspd_count) * set->cpus),
+		.policies = set->policies,
+		.slots = set->sizes.slots,
+		.buckets = set->sizes.buckets,
+		.tuples = set->tuples,
+		.parts = set->parts,
+		.longest_chain = longest_chain(set),
+	};
 }
 
 int xspd_plane_count(struct xspd_plane *plane, uint32_t slot, struct xspd_count *ret)

@@ -19,7 +19,7 @@
 
 struct xspd_sizes {
 	uint32_t slots, buckets, lists, parts;
-	uint32_t cache; /* flow cache entries a CPU */
+	uint32_t cache;	  /* flow cache entries a CPU */
 	uint32_t samples; /* a second and CPU */
 	bool bench;
 	bool ask;
@@ -86,6 +86,7 @@ struct xspd_set {
 	struct xspd_count *scratch; /* one a CPU */
 
 	uint32_t fresh_slot, fresh_list, fresh_part; /* never used from here on */
+	uint32_t filled;			     /* fresh_slot when it was put into service */
 	struct xspd_stack free_slots, free_blocks[XSPD_BLOCK_CLASSES], free_parts;
 	struct xspd_retired *retired; /* ring */
 	uint32_t retired_head, retired_count, retired_room;
@@ -114,6 +115,9 @@ uint32_t xspd_set_part(struct xspd_set *set);
 int xspd_set_retire(struct xspd_set *set, struct xspd_grace *grace, struct xspd_retired what);
 /* Reclaim what has rested. @wait: wait for the youngest of it. */
 void xspd_set_reclaim(struct xspd_set *set, struct xspd_grace *grace, bool wait);
+
+/* Memory of what is read to match: policy, bucket, list, part, ifid, tries. */
+uint64_t xspd_set_match_bytes(const struct xspd_set *set);
 
 /* Counters of a slot: sum over CPUs plus base. */
 int xspd_set_count(struct xspd_set *set, uint32_t slot, struct xspd_count *ret);
