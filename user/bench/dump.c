@@ -90,7 +90,26 @@ static int bare_read(int fd)
 	return len < 0 ? -errno : 0;
 }
 
-static int bare_dump(double *ret)
+/* In s: by the clock, and of this thread's CPU time, which other work on the machine leaves alone.
+ */
+struct spent {
+	double wall, cpu;
+};
+
+/* Add what was spent since *@from. */
+static void spent_add(struct spent *ret, const struct spent *from)
+{
+	ret->wall += (double)xspd_now(CLOCK_MONOTONIC) / 1e9 - from->wall;
+	ret->cpu += (double)xspd_now(CLOCK_THREAD_CPUTIME_ID) / 1e9 - from->cpu;
+}
+
+static struct spent spent_now(void)
+{
+	return (struct spent){.wall = (double)xspd_now(CLOCK_MONOTONIC) / 1e9,
+			      .cpu = (double)xspd_now(CLOCK_THREAD_CPUTIME_ID) / 1e9};
+}
+
+static int bare_dump(struct spent *ret)
 {
 	struct {
 		struct nlmsghdr nlh;
@@ -100,13 +119,13 @@ static int bare_dump(double *ret)
 			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
 			     .nlmsg_seq = SEQ}};
 	xspd_autoclose int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_XFRM);
-	uint64_t start = xspd_now(CLOCK_MONOTONIC);
+	struct spent start = spent_now();
 	int err;
 
 	if (fd < 0 || send(fd, &request, sizeof(request), 0) < 0)
 		return -errno;
 	err = bare_read(fd);
-	*ret = (double)(xspd_now(CLOCK_MONOTONIC) - start) / 1e9;
+	spent_add(ret, &start);
 	return err;
 }
 
@@ -144,32 +163,32 @@ static int dump_into(struct xspd_spd *spd, struct xspd_nl *nl)
 }
 
 /* The daemon's own work, in its own order; the programs are loaded before the clock starts. */
-static int dump_build(struct xspd_plane *plane, struct xspd_nl *nl, double *ret)
+static int dump_build(struct xspd_plane *plane, struct xspd_nl *nl, struct spent *ret)
 {
 	struct xspd_spd *spd = xspd_spd_new();
-	uint64_t start, ns;
+	struct spent start;
 	int err;
 
 	if (!spd)
 		return -errno;
 	err = xspd_plane_build(plane, spd);
-	start = xspd_now(CLOCK_MONOTONIC);
+	start = spent_now();
 	if (!err)
 		err = dump_into(spd, nl);
-	ns = xspd_now(CLOCK_MONOTONIC) - start;
+	spent_add(ret, &start);
 	if (!err)
 		err = -EAGAIN;
 	while (err == -EAGAIN) {
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-		start = xspd_now(CLOCK_MONOTONIC);
+		start = spent_now();
 		err = xspd_plane_build(plane, spd);
 	}
-	*ret = (double)(ns + xspd_now(CLOCK_MONOTONIC) - start) / 1e9;
+	spent_add(ret, &start);
 	xspd_spd_free(spd);
 	return err;
 }
 
-static int dump_build_once(double *ret)
+static int dump_build_once(struct spent *ret)
 {
 	const struct xspd_plane_opts opts = {.later = true};
 	struct xspd_plane *plane = NULL;
@@ -224,17 +243,23 @@ static int start_once(struct dump *dump, bool lag, double *ret)
 
 static int measure(struct dump *dump)
 {
-	double ready[RUNS_MOST], built[RUNS_MOST], bare[RUNS_MOST], ratio[RUNS_MOST];
+	double ready[RUNS_MOST], built[RUNS_MOST], bare[RUNS_MOST];
+	double ratio[RUNS_MOST], cpu_ratio[RUNS_MOST];
 	int err;
 
 	dump->what = "insert the policies";
 	err = insert(dump->policies);
 	for (uint32_t i = 0; i < dump->runs && !err; i++) {
+		struct spent one = {}, other = {};
+
 		dump->what = "dump the policies";
-		err = bare_dump(&bare[i]);
+		err = bare_dump(&one);
 		if (!err)
-			err = dump_build_once(&built[i]);
-		ratio[i] = built[i] / bare[i];
+			err = dump_build_once(&other);
+		bare[i] = one.wall;
+		built[i] = other.wall;
+		ratio[i] = other.wall / one.wall;
+		cpu_ratio[i] = other.cpu / one.cpu;
 		if (!err)
 			err = start_once(dump, i + 1 == dump->runs, &ready[i]);
 	}
@@ -244,6 +269,7 @@ static int measure(struct dump *dump)
 	dump->row->bare = median(bare, dump->runs);
 	dump->row->dump_build = median(built, dump->runs);
 	dump->row->ratio = median(ratio, dump->runs);
+	dump->row->cpu_ratio = median(cpu_ratio, dump->runs);
 	return 0;
 }
 

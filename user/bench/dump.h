@@ -15,6 +15,7 @@ struct xspd_dump_row {
 	double bare;		  /* a dump read by a loop that does nothing */
 	double dump_build;	  /* dump, mirror and tables, the programs being loaded before */
 	double ratio;		  /* of each pair: dump_build / bare */
+	double cpu_ratio;	  /* the same of their CPU time */
 	double ready;		  /* from fork until the daemon answers */
 	double user_bytes;	  /* a policy: anonymous memory, which the mapped maps are not */
 	double map_bytes;	  /* a policy: what matching reads */

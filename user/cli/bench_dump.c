@@ -17,12 +17,14 @@ static const uint32_t sizes[] = {10000, 30000, 100000, 300000, 1000000};
 static void print_row(const struct xspd_dump_row *row, bool first)
 {
 	if (first)
-		printf("%8s %9s %9s %6s %9s %9s %9s %13s\n%8s %9s %9s %6s %9s %9s %9s %13s\n",
-		       "policies", "bare dump", "and build", "ratio", "start", "user", "maps",
-		       "lag of one", "", "s", "s", "", "s", "bytes/p.", "bytes/p.", "p50/p99 us");
-	printf("%8u %9.4f %9.4f %6.2f %9.3f %9.0f %9.0f %6.0f/%-6.0f\n", row->policies, row->bare,
-	       row->dump_build, row->ratio, row->ready, row->user_bytes, row->map_bytes,
-	       row->lag.p50_us, row->lag.p99_us);
+		printf("%8s %9s %9s %6s %6s %9s %9s %9s %13s\n%8s %9s %9s %6s %6s %9s %9s %9s "
+		       "%13s\n",
+		       "policies", "bare dump", "and build", "ratio", "of CPU", "start", "user",
+		       "maps", "lag of one", "", "s", "s", "", "time", "s", "bytes/p.", "bytes/p.",
+		       "p50/p99 us");
+	printf("%8u %9.4f %9.4f %6.2f %6.2f %9.3f %9.0f %9.0f %6.0f/%-6.0f\n", row->policies,
+	       row->bare, row->dump_build, row->ratio, row->cpu_ratio, row->ready, row->user_bytes,
+	       row->map_bytes, row->lag.p50_us, row->lag.p99_us);
 	fflush(stdout);
 }
 
@@ -45,6 +47,7 @@ static struct json_object *row_json(const struct xspd_dump_row *row)
 	put(o, "user_bytes_per_policy", row->user_bytes, "%.1f");
 	put(o, "lag_p50_us", row->lag.p50_us, "%.1f");
 	put(o, "lag_p99_us", row->lag.p99_us, "%.1f");
+	put(o, "cpu_ratio", row->cpu_ratio, "%.2f");
 	put(o, "start_s", row->ready, "%.4f");
 	put(o, "map_bytes_per_policy", row->map_bytes, "%.1f");
 	cli_json_number(o, "runs", row->runs);

@@ -238,16 +238,17 @@ static int spare_ready(struct xspd_plane *plane, const struct xspd_spd *spd, uin
 
 static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capacity)
 {
-	xspd_autofree struct was *was = places_save(spd);
+	xspd_autofree struct was *was = NULL;
 	struct xspd_set *set, *old = plane->set;
 	int err;
 
-	if (!was)
-		return -ENOMEM;
 	/* nobody has an answer before the first build: that one is waited for */
 	err = plane->swaps && plane->opts.later ? spare_ready(plane, spd, capacity) : 0;
 	if (err == -EAGAIN)
 		return err;
+	was = places_save(spd);
+	if (!was)
+		return -ENOMEM;
 	xspd_gone_save(plane);
 	/* from here on nothing is answered, nor counted, by the old set */
 	xspd_plane_doubt(plane, XSPD_DOUBT_GROWING, 0);
