@@ -61,7 +61,7 @@ VM_JOBS ?= kernel load esp ties pfkey snapshot
 all: $(O)/xspd
 
 deps:
-	$(Q)dist/deps
+	$(Q)dist/deps test
 
 # --- build -------------------------------------------------------------------
 # DEPS= is for who builds a package: nothing is installed then
@@ -69,6 +69,12 @@ DEPS ?= dist/deps
 $(O)/.deps: dist/deps
 	$(Q)mkdir -p $(O)
 	$(Q)$(DEPS)
+	$(Q)touch $@
+
+TEST_SRCS := $(wildcard tests/*/*.c)
+$(TEST_SRCS:%.c=$(O)/obj/%.o) $(TEST_SRCS:%.c=$(O)/san/%.o): | $(O)/.deps-test
+$(O)/.deps-test: dist/deps | $(O)/.deps
+	$(Q)$(DEPS) test
 	$(Q)touch $@
 
 $(O)/%.bpf.o: bpf/%.bpf.c | $(O)/.deps
@@ -114,7 +120,7 @@ $(O)/tests/vm/%: $(O)/obj/tests/vm/%.o $(LIB_OBJS) $(TEST_LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(if $(SAN),$(SANFLAGS)) -o $@ $^ $(LIBS) -lcriterion
 
-$(O)/tests/fuzz/%: tests/fuzz/%.c $(PURE) | $(O)/.deps
+$(O)/tests/fuzz/%: tests/fuzz/%.c $(PURE) | $(O)/.deps-test
 	$(call say,FUZZ,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) -O1 -g $(filter-out -MMD -MP,$(XCFLAGS)) -Ibpf -Ivmlinux -fsanitize=fuzzer,address,undefined \
@@ -137,10 +143,10 @@ check-fuzz: $(FUZZ)
 check-kernel: all $(KERNEL)
 	$(Q)$(run) $(KERNEL) $(KERNEL_SH)
 
-check-dist: all
+check-dist: all | $(O)/.deps-test
 	$(Q)$(run) $(DIST_SH)
 
-test: all $(UNIT) $(PROG) $(FUZZ) $(KERNEL)
+test: all $(UNIT) $(PROG) $(FUZZ) $(KERNEL) | $(O)/.deps-test
 	$(Q)$(run) $(UNIT) $(PROG) $(FUZZ) $(DIST_SH) $(KERNEL) $(KERNEL_SH)
 
 check-vm: all $(PROG) $(KERNEL) $(VM)
@@ -169,7 +175,7 @@ install: all
 
 # a package is built of what it needs, not of what happens to lie about
 DEB_FILES := Makefile README.md LICENSE bpf include user vmlinux docs dist
-deb: | $(O)/.deps
+deb: | $(O)/.deps-test
 	$(Q)rm -rf $(O)/deb && mkdir -p $(O)/deb/xspd-$(VERSION)
 	$(Q)cp -r $(DEB_FILES) $(O)/deb/xspd-$(VERSION)
 	$(Q)mv $(O)/deb/xspd-$(VERSION)/dist/debian $(O)/deb/xspd-$(VERSION)/debian
