@@ -126,11 +126,13 @@ forge() { in_ns "$gw2" python3 tests/vm/esp.py forge "$1" wan "$wan_mac"; }
 sample() { python3 tests/vm/esp.py sample "$X" "$gw1" "$gw2" >"$1"; }
 # more NAME...: by how much these have grown between the samples, on both gateways
 more() {
-	for name; do
-		for gw in 1 2; do
-			echo $(($(sed -n "s/^$gw $name //p" "$T/after") - $(sed -n "s/^$gw $name //p" "$T/before")))
-		done
-	done | xargs
+	awk -v names="$*" '{ n[(NR == FNR), $1, $2] = $3 }
+		END {
+			count = split(names, name, " ")
+			for (i = 1; i <= count; i++)
+				for (gw = 1; gw <= 2; gw++)
+					printf "%s%d", (i + gw > 2 ? " " : ""), n[0, gw, name[i]] - n[1, gw, name[i]]
+		}' "$T/before" "$T/after"
 }
 # verified SECONDS COMMAND...: while xspd verify looks at both gateways
 verified() {
