@@ -211,6 +211,8 @@ static void ask_kernel_by_socket(const struct bench *b, const struct case_step *
 			  "%s:%u: the kernel blocks it", b->cf->path, step->line);
 		return;
 	}
+	if (err == -ENETUNREACH)
+		return; /* to ::ffff:0:0/96 no IPv6 socket sends */
 	cr_assert_eq(err, 0, "%s:%u: %s", b->cf->path, step->line, strerror(-err));
 	if (want.index) {
 		cr_assert_eq(xspd_nl_open(&nl, 0, 0), 0);

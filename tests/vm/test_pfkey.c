@@ -20,11 +20,15 @@
 
 static struct watch *watch;
 static int key = -1;
+static uint32_t seq;
 
 static void enter(void)
 {
+	struct timeval patience = {.tv_sec = 20};
+
 	key = socket(AF_KEY, SOCK_RAW | SOCK_CLOEXEC, PF_KEY_V2);
 	cr_assert_geq(key, 0, "no af_key: %s", strerror(errno));
+	setsockopt(key, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	cr_assert_eq(watch_new(&watch, 0), 0);
 	cr_assert_null(watch->spd->by_index, "somebody else's policies");
 }
@@ -149,11 +153,13 @@ static int ask(struct request *req)
 	} reply;
 
 	msg->sadb_msg_len = (uint16_t)(req->len / 8);
+	msg->sadb_msg_seq = ++seq;
 	if (send(key, req->buf, req->len, 0) < 0)
 		return errno;
-	do
-		cr_assert_gt(recv(key, &reply, sizeof(reply), 0), 0);
-	while (reply.msg.sadb_msg_pid != (uint32_t)getpid());
+	do /* a flush is answered twice */
+		cr_assert_gt(recv(key, &reply, sizeof(reply), 0), 0, "type %u: %s",
+			     msg->sadb_msg_type, strerror(errno));
+	while (reply.msg.sadb_msg_pid != (uint32_t)getpid() || reply.msg.sadb_msg_seq != seq);
 	return reply.msg.sadb_msg_errno;
 }
 
