@@ -50,11 +50,8 @@ ip -n "$c" -batch "$T/batch"
 ip_ms=$((($(date +%s%N) - start) / 1000000))
 ip -n "$c" xfrm state flush
 echo "# $N SAs: load $ms ms, ip -batch $ip_ms ms"
-if grep -q 'QEMU TCG\|QEMU Virtual' /proc/cpuinfo; then
-	ok "2,000 SAs in 100 ms # SKIP emulated"
-else
-	equal "2,000 SAs in 100 ms" "$((ms <= 100))" 1
-fi
+# an emulated processor is no measure
+grep -q 'QEMU TCG\|QEMU Virtual' /proc/cpuinfo || equal "2,000 SAs in 100 ms" "$((ms <= 100))" 1
 # keys, algorithms, marks, encapsulation, limits, replay state, and the time when they were added
 equal "they are what they were, keys and age included" "$(sas "$b" | sha1sum)" \
 	"$(sas "$a" | awk '/^src/ { keep = $4 != "203.0.113.1" } keep' | sha1sum)"
