@@ -69,6 +69,13 @@ int xspd_do_out(struct __sk_buff *ctx)
 
 	if (!pkt)
 		return TC_ACT_UNSPEC;
+	if (pkt->mode & XSPD_MODE_STEER) {
+		bpf_tail_call(ctx, &xspd_jump_tc, XSPD_JUMP_STEER);
+		/* not there yet, or not any more */
+		xspd_count_reason(XSPD_HOOK_EGRESS, XSPD_R_DOUBT, ctx->len);
+		xspd_count_act(XSPD_HOOK_EGRESS, XSPD_A_UNSTEERED, ctx->len);
+		return TC_ACT_UNSPEC;
+	}
 	reason = xspd_packet_skb(ctx, pkt);
 	/* perhaps what a policy has made of another packet: never looked up itself */
 	if (!reason && xspd_is_ipsec(&pkt->flow))
@@ -124,17 +131,25 @@ static __always_inline int xspd_query_one(struct __sk_buff *ctx, __u32 nr)
 	struct xspd_answer answer = {};
 	const struct xspd_info *info;
 	struct xspd_flow flow;
+	__u32 if_id = 0;
 
 	if ((void *)(query + 1) > (void *)(long)ctx->data_end)
 		return 0;
 	__builtin_memcpy(&flow, &query->flow, sizeof(flow));
 	xspd_classify(&flow, &answer, 0);
 	info = bpf_map_lookup_elem(&xspd_info, &answer.slot);
+	if (info && flow.dir == XSPD_STEER) {
+		if_id = info->if_id;
+		answer.slot = answer.reason == XSPD_R_TIE ? 0 : info->alias;
+		info = bpf_map_lookup_elem(&xspd_info, &answer.slot);
+	}
 	if (info)
 		answer.index = info->index;
 	info = bpf_map_lookup_elem(&xspd_info, &answer.slot2);
 	if (info)
 		answer.index2 = info->index;
+	if (if_id)
+		answer.index2 = if_id;
 	__builtin_memcpy(&query->answer, &answer, sizeof(answer));
 	return 1;
 }

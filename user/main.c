@@ -20,7 +20,8 @@ static int help_main(int argc, char **argv);
 static int version_main(int argc, char **argv);
 
 static const struct command commands[] = {
-	{"run", run_main, "[--lease MS] [--capacity N] [--cache off|N] [--rcvbuf BYTES] [--samples N] "
+	{"run", run_main,
+	 "[--lease MS] [--capacity N] [--cache off|N] [--rcvbuf BYTES] [--samples N] "
 	 "[--metrics [ADDR:]PORT|unix:PATH] [--top N]",
 	 "mirror the kernel's policies until SIGTERM"},
 	{"status", status_main, "", "is it running, is it in doubt, what did the hooks see"},
@@ -28,10 +29,10 @@ static const struct command commands[] = {
 	{"lookup", lookup_main,
 	 "dir D src A dst A [proto P] [sport N dport N | type N code N | key K] [mark M] "
 	 "[if_id N] [dev DEV] [frag first|later] [--explain] [--reverse [iif DEV]] | "
-	 "--forward ... [--snat A[:N]] [--dnat A[:N]] | --file FLOWS",
+	 "--forward ... [--snat A[:N]] [--dnat A[:N]] | --steer ... | --file FLOWS",
 	 "which policy governs a flow"},
 	{"attach", attach_main,
-	 "DEV --xdp|--ingress|--egress... [--mode observe|mark|enforce|bypass|guard[,...]] "
+	 "DEV --xdp|--ingress|--egress... [--mode observe|mark|enforce|bypass|steer|guard[,...]] "
 	 "[--dry-run] [--ignore-netfilter] [--linger S] [--drop] [--clsact]",
 	 "classify the packets of a device, and act early on them"},
 	{"detach", detach_main, "DEV [--xdp|--ingress|--egress...]", "stop that"},
@@ -50,7 +51,9 @@ static const struct command commands[] = {
 	{"snapshot", snapshot_main, "save|load FILE [--states] [--with-keys]",
 	 "policies and SAs into a file, and back"},
 	{"bench", bench_main,
-	 "lookup [--shape S]... [--policies N] [--no-kernel] | start | sync [--full] | tune | shapes",
+	 "lookup [--shape S]... [--policies N] [--no-kernel] | start | sync [--full] | path | "
+	 "cache | "
+	 "tunnel [--tunnels N,...] [--setups S,...] | tune | shapes",
 	 "build policies in a namespace of its own, and measure lookups over them"},
 	{"help", help_main, "[COMMAND]", "this text"},
 	{"version", version_main, "", "the version"},

@@ -60,6 +60,10 @@ static const char *const acts[XSPD_A_MAX_] = {
 	[XSPD_A_KEEP_OPTIONAL] = "kept-optional",
 	[XSPD_A_KEEP_LINK] = "kept-link",
 	[XSPD_A_KEEP_DOUBT] = "kept-doubt",
+	[XSPD_A_STEERED] = "steered",
+	[XSPD_A_UNSTEERED] = "unsteered",
+	[XSPD_A_KEEP_QUEUE] = "kept-queue",
+	[XSPD_A_KEEP_METADATA] = "kept-metadata",
 };
 
 static const char *const verdicts[XSPD_VERDICT_MAX_] = {"defer", "plain", "protect", "block"};
@@ -75,6 +79,7 @@ static const struct {
 } modes[] = {{XSPD_MODE_MARK, "mark"},
 	     {XSPD_MODE_ENFORCE, "enforce"},
 	     {XSPD_MODE_BYPASS, "bypass"},
+	     {XSPD_MODE_STEER, "steer"},
 	     {XSPD_MODE_GUARD, "guard"}};
 
 static const char *const samples[XSPD_S_MAX_] = {"none", "first",      "denied",

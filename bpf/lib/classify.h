@@ -18,6 +18,20 @@
 
 #define XSPD_READ(x) (*(volatile typeof(x) *)&(x))
 
+/* Over all if_ids: is another match of the best priority of another if_id? */
+static __always_inline void xspd_ifids_note(struct xspd_best *best, const struct xspd_policy *pol,
+					    __u32 slot)
+{
+	const struct xspd_info *a, *b;
+
+	if (!best->slot || pol->priority != best->key >> 32)
+		return;
+	a = bpf_map_lookup_elem(&xspd_info, &slot);
+	b = bpf_map_lookup_elem(&xspd_info, &best->slot);
+	if (!a || !b || a->if_id != b->if_id)
+		best->state |= XSPD_BEST_IFIDS;
+}
+
 /* Compare one policy with the flow.  Returns the slot of the next in its chain. */
 __noinline __u32 xspd_compare(const struct xspd_flow *flow, struct xspd_best *best, __u32 slot)
 {
@@ -44,8 +58,11 @@ __noinline __u32 xspd_compare(const struct xspd_flow *flow, struct xspd_best *be
 
 		hit = info && xspd_mark_match(info->mark, info->mark_mask, flow, &hang);
 	}
-	if (hit)
-		xspd_best_take(best, pol, slot, hang);
+	if (!hit)
+		return XSPD_READ(pol->next);
+	if (XSPD_PART_STEERS(best->part) && !hang)
+		xspd_ifids_note(best, pol, slot);
+	xspd_best_take(best, pol, slot, hang);
 	return XSPD_READ(pol->next);
 }
 
@@ -251,6 +268,9 @@ static __always_inline enum xspd_reason xspd_lookup_type(const struct xspd_flow 
 	xspd_best_init(best);
 	xspd_walk(flow, best, part, ref);
 	doubt = xspd_best_doubt(best);
+	/* which of several policies of one if_id it is does not matter to who asks for the if_id */
+	if (dir == XSPD_STEER && (doubt != XSPD_R_TIE || best->state & XSPD_BEST_IFIDS) && doubt)
+		best->slot = 0;
 	if (doubt)
 		return doubt;
 	if (!best->slot)
@@ -294,7 +314,8 @@ __noinline int xspd_lookup(const struct xspd_flow *flow, struct xspd_answer *ans
 	answer->slot = best.slot;
 	answer->tuples = best.probes;
 	if (sub != XSPD_R_NO_POLICY) {
-		if (sub > XSPD_R_DEFAULT_BLOCK || (sub == XSPD_R_BLOCK && dir == XSPD_OUT))
+		if (sub > XSPD_R_DEFAULT_BLOCK || (sub == XSPD_R_BLOCK && dir == XSPD_OUT) ||
+		    dir == XSPD_STEER)
 			return sub;
 		if (dir == XSPD_FWD)
 			dir = XSPD_IN;
@@ -345,7 +366,7 @@ __noinline int xspd_classify(const struct xspd_flow *flow, struct xspd_answer *a
 		reason = XSPD_R_LEASE;
 		goto out;
 	}
-	if (flow->dir >= XSPD_DIR_MAX_) {
+	if (flow->dir >= XSPD_DIR_MAX_ && !(xspd_steers && flow->dir == XSPD_STEER)) {
 		reason = XSPD_R_ERROR;
 		goto out;
 	}
@@ -370,7 +391,7 @@ out:
 	answer->generation_lo = generation;
 	answer->reason = reason;
 	answer->verdict = xspd_reason_verdict(reason);
-	if (answer->verdict == XSPD_DEFER) {
+	if (answer->verdict == XSPD_DEFER && !(flow->dir == XSPD_STEER && reason == XSPD_R_TIE)) {
 		answer->slot = 0;
 		answer->slot2 = 0;
 	}

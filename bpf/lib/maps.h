@@ -10,12 +10,13 @@
 
 #define XSPD_JUMP_IN  0
 #define XSPD_JUMP_OUT 1
+#define XSPD_JUMP_STEER XSPD_JUMP_STEER_AT
 #define XSPD_JUMP_XDP 0
 
 /* Outlive the sets: the entry programs jump through them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 2);
+	__uint(max_entries, 3);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
 } xspd_jump_tc SEC(".maps");
@@ -221,6 +222,7 @@ struct {
 const volatile __u32 xspd_cache_size; /* entries a CPU, a power of two; 0: no cache */
 const volatile __u32 xspd_samples; /* a second and CPU, at most; 0: none */
 const volatile __u32 xspd_buckets = 1;
+const volatile bool xspd_steers; /* XSPD_STEER is kept */
 const volatile bool
 	xspd_dissector; /* Linux 6.7 or later: XFRM decodes through the flow dissector */
 

@@ -15,6 +15,7 @@ enum {
 	XSPD_BEST_UNMODELLED = 0x400, /* a policy matches that may win out of order */
 	XSPD_BEST_CHAIN = 0x800,      /* a chain was not followed to its end */
 	XSPD_BEST_ERROR = 0x1000,
+	XSPD_BEST_IFIDS = 0x2000, /* the several matches are of different if_ids */
 };
 
 #define XSPD_KEY_NONE (~0ull)
@@ -121,14 +122,19 @@ xspd_best_take(struct xspd_best *best, const struct xspd_policy *pol, __u32 slot
 		best->state |= XSPD_BEST_UNMODELLED;
 		return;
 	}
+	if (pol->flags & XSPD_P_MANY)
+		tie |= XSPD_BEST_MANY;
+	if (pol->flags & XSPD_P_IFIDS)
+		tie |= XSPD_BEST_IFIDS;
 	if (hang) {
-		best->state |= hang | tie;
+		best->state |= hang | (tie & XSPD_BEST_TIE);
 		if (key < best->maybe)
 			best->maybe = key;
 		return;
 	}
 	if (key >> 32 < best->key >> 32)
-		best->state = (best->state & ~(XSPD_BEST_MANY | XSPD_BEST_TIE)) | tie;
+		best->state =
+			(best->state & ~(XSPD_BEST_MANY | XSPD_BEST_TIE | XSPD_BEST_IFIDS)) | tie;
 	else if (key >> 32 == best->key >> 32 && best->slot)
 		best->state |=
 			XSPD_BEST_MANY | tie |
@@ -169,7 +175,7 @@ xspd_best_doubt(const struct xspd_best *best)
 			return XSPD_R_UNKNOWN_OIF;
 		return XSPD_R_UNKNOWN_PORTS;
 	}
-	if ((state & XSPD_BEST_MANY) && (state & XSPD_BEST_TIE))
+	if ((state & XSPD_BEST_MANY) && (state & (XSPD_BEST_TIE | XSPD_BEST_IFIDS)))
 		return XSPD_R_TIE;
 	return XSPD_R_NONE;
 }

@@ -25,6 +25,8 @@ enum xspd_dir {
 	XSPD_OUT = 1,
 	XSPD_FWD = 2,
 	XSPD_DIR_MAX_ = 3,
+	/* none of the kernel's: out, over all if_ids but 0, where xspd_conf.steer says it is kept */
+	XSPD_STEER = 3,
 } XSPD_PACKED;
 
 /* XFRM_POLICY_TYPE_MAIN, _SUB */
@@ -140,7 +142,8 @@ _Static_assert(sizeof(struct xspd_flow) == 64, "map ABI");
 /*
  * Slot numbers index xspd_policy, xspd_info and xspd_count; 0 is no policy.
  * slot2 is the main policy that is asked after a sub policy was found (in and
- * fwd: in direction in, see SEMANTICS 4 "sub-policies").
+ * fwd: in direction in, see SEMANTICS 4 "sub-policies").  Asked with XSPD_STEER, index2 is the
+ * if_id (0: none for certain), also where only the policy is uncertain (XSPD_R_TIE).
  */
 struct xspd_answer {
 	__u32 slot;
@@ -175,6 +178,8 @@ enum xspd_policy_flag {
 	XSPD_P_UNMODELLED = 8, /* may match or not (security context), or win out of order (offload) */
 	XSPD_P_MARK = 16,      /* IPv6 with a mark: value and mask are in xspd_info */
 	XSPD_P_APART = 32,     /* its order is certain only among policies of its prefix lengths */
+	XSPD_P_MANY = 64,      /* XSPD_STEER: stands for several of one selector and priority */
+	XSPD_P_IFIDS = 128,     /* ... of different if_ids */
 };
 
 /*
@@ -251,7 +256,10 @@ struct xspd_info {
 	__u8 tmpl_family;
 	__u8 policy_flags; /* enum xspd_policy_flag, as in xspd_policy */
 	__u16 pad;
-	__u32 user;	   /* selector.user, not matched by the kernel */
+	union {
+		__u32 user;  /* selector.user, not matched by the kernel */
+		__u32 alias; /* XSPD_STEER, index 0: slot of the one policy it stands for, or 0 */
+	};
 	__u32 hit;	   /* a packet has met it */
 	__u64 base_packets; /* counted before this slot was taken; subtract/add to xspd_count */
 	__u64 base_bytes;
@@ -312,8 +320,9 @@ struct xspd_part {
 _Static_assert(sizeof(struct xspd_part) == 16, "map ABI");
 
 /* Partitions with if_id 0 have fixed numbers, the others are found in xspd_ifid. */
-#define XSPD_PARTS_FIXED 24
-#define XSPD_PART_FIXED(type, dir, v6) (((type) * 3 + (dir)) * 2 + (v6))
+#define XSPD_PARTS_FIXED 32
+#define XSPD_PART_FIXED(type, dir, v6) (((type) * 4 + (dir)) * 2 + (v6))
+#define XSPD_PART_STEERS(part) ((part) < XSPD_PARTS_FIXED && ((part) >> 1 & 3) == XSPD_STEER)
 
 /* xspd_ifid: key of a partition with an if_id; the value is its number. */
 struct xspd_ifid_key {
@@ -408,11 +417,15 @@ struct xspd_stat {
 	__u64 bytes;
 };
 
+/* xspd_jump_tc: where the steering program is, if there is one. */
+#define XSPD_JUMP_STEER_AT 2
+
 /* xspd_mode: what a hook of a device does beside counting. No entry: nothing. */
 enum xspd_mode_flag {
 	XSPD_MODE_MARK = 1,	   /* tc: skb mark, priority, classid from xspd_mark */
 	XSPD_MODE_ENFORCE = 2,	   /* ingress, XDP: drop what the kernel is certain to drop */
 	XSPD_MODE_BYPASS = 4,	   /* XDP: forward plain traffic past the stack */
+	XSPD_MODE_STEER = 8,	   /* egress of a collect-metadata xfrm interface: set the if_id */
 	XSPD_MODE_GUARD = 0x10,	   /* egress: count plaintext that had to be protected */
 	XSPD_MODE_DRY_RUN = 0x100, /* count what would be done, do nothing */
 	XSPD_MODE_NETFILTER = 0x200, /* the operator vouches for netfilter: it changes no verdict */
@@ -492,6 +505,10 @@ enum xspd_act {
 	XSPD_A_KEEP_OPTIONAL,  /* guard: the policy's templates may leave it as it is */
 	XSPD_A_KEEP_LINK,      /* guard: for the link: neighbour discovery, multicast, no address yet */
 	XSPD_A_KEEP_DOUBT,     /* guard: whether a deleted policy took it cannot be known */
+	XSPD_A_STEERED,	     /* got the if_id of its policy */
+	XSPD_A_UNSTEERED,    /* no policy, or none for certain: the reason is counted */
+	XSPD_A_KEEP_QUEUE,   /* steer: behind a qdisc it could get the if_id of another packet */
+	XSPD_A_KEEP_METADATA, /* steer: another program has given it one */
 	XSPD_A_MAX_,
 } XSPD_PACKED;
 
@@ -588,7 +605,7 @@ struct xspd_conf {
 	__u32 defaults;	   /* bit 1 << dir: that direction's default is block */
 	__u32 env;	   /* enum xspd_env */
 	__u32 route_mtu;   /* the smallest MTU that a route has of its own; 0: none has */
-	__u32 pad0;
+	__u32 steer;	   /* 0, or XSPD_STEER is kept: its records plus one */
 	__u64 pad1[3];
 
 	__u32 pid;

@@ -68,6 +68,14 @@ fails "a dry run of nothing" 2 "attach c0: --dry-run: of what" "$X" attach c0 --
 fails "ignoring netfilter for nothing" 2 "attach c0: --ignore-netfilter is for" "$X" attach c0 --ingress --mode mark --ignore-netfilter
 fails "loopback is refused" 1 "lo: enforce: a loopback device" attach lo --ingress --mode enforce
 fails "... and for bypass" 1 "lo: bypass: a loopback device" attach lo --xdp --mode bypass
+fails "steer is for egress only" 2 "attach c0: --mode steer is not for --ingress" "$X" attach c0 --ingress --mode steer
+fails "... not for XDP" 2 "attach c0: --mode steer is not for --xdp" "$X" attach c0 --xdp --mode steer
+fails "steer and mark" 2 "attach c0: --mode steer goes alone" "$X" attach c0 --egress --mode mark,steer
+fails "steer needs an xfrm interface" 1 "c0: steer: not a collect-metadata xfrm interface; 'ip link add" attach c0 --egress --mode steer
+fails "nobody steers" 1 "lookup: --steer: no device of instance $gw is in mode steer" \
+	"$X" lookup --netns "$gw" --steer dir out src 10.1.0.2 dst 10.2.0.2 proto udp sport 1 dport 2
+fails "steering is for what goes out" 2 "lookup: --steer asks in direction out" \
+	"$X" lookup --netns "$gw" --steer dir in src 10.1.0.2 dst 10.2.0.2 proto udp sport 1 dport 2
 equal "nothing is left of the refused ones" "$(modes)$(entries)" "0"
 
 # --- enforce, at ingress and in XDP ---

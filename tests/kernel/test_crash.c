@@ -29,7 +29,8 @@
 #define FLOWS	 8
 #define BASE	 32  /* policies that are there from the beginning */
 #define GROWTH	 100 /* more than there is room for */
-#define STEPS	 64
+#define STEPS	 96
+#define TUNNELS	 4 /* of the BASE, the last ones with an if_id each: flows 240, 241 ... */
 
 /* --- dying ------------------------------------------------------------------ */
 
@@ -107,11 +108,51 @@ static void policies_base(void)
 {
 	flush(XSPD_MAIN);
 	flush(XSPD_SUB);
-	for (uint32_t n = 1; n <= BASE; n++) {
+	for (uint32_t n = 1; n <= BASE - TUNNELS; n++) {
 		struct xspd_pol pol = policy(n, 16, 10);
 
 		request(&pol, XFRM_MSG_NEWPOLICY);
 	}
+	for (uint32_t n = 240; n < 240 + TUNNELS; n++) {
+		struct xspd_pol pol = policy(n, 16, 10);
+
+		pol.if_id = n;
+		request(&pol, XFRM_MSG_NEWPOLICY);
+	}
+}
+
+/* The if_ids that may be named for flow 240 + n over all of them; 0: none. */
+static const uint32_t tunnels[TUNNELS + 1][3] = {
+	{240, 240, 240}, /* its policy is updated in place, and at another priority */
+	{241, 0, 0},	 /* deleted */
+	{242, 0, 250},	 /* another tunnel gets the same policy, and the first loses it */
+	{243, 251, 251}, /* another tunnel gets a better one */
+	{0, 0, 0},
+};
+
+static void tunnels_change(void)
+{
+	struct xspd_pol pol = policy(240, 16, 10);
+
+	pol.if_id = 240;
+	pol.flags = XFRM_POLICY_ICMP;
+	request(&pol, XFRM_MSG_UPDPOLICY);
+	pol.priority = 12;
+	request(&pol, XFRM_MSG_UPDPOLICY);
+	pol = policy(241, 16, 10);
+	pol.if_id = 241;
+	request(&pol, XFRM_MSG_DELPOLICY);
+	pol = policy(242, 16, 10);
+	pol.index = 250 << 3 | XSPD_OUT;
+	pol.if_id = 250;
+	request(&pol, XFRM_MSG_NEWPOLICY);
+	pol = policy(242, 16, 10);
+	pol.if_id = 242;
+	request(&pol, XFRM_MSG_DELPOLICY);
+	pol = policy(243, 19, 9);
+	pol.index = 251 << 3 | XSPD_OUT;
+	pol.if_id = 251;
+	request(&pol, XFRM_MSG_NEWPOLICY);
 }
 
 /* What may govern flow @n, which goes to 10.n.0.1: numbers of policies, 0: none. */
@@ -152,6 +193,7 @@ static void policies_change(void)
 	}
 	pol = policy(110, 17, 5);
 	request(&pol, XFRM_MSG_DELPOLICY);
+	tunnels_change();
 	flush(XSPD_SUB);
 	for (uint32_t n = 120; n < 120 + GROWTH; n++) {
 		pol = policy(n, 20, 40);
@@ -171,6 +213,24 @@ static struct xspd_answer ask(uint32_t n)
 	return answer;
 }
 
+static void expect_tunnels_right(const char *when)
+{
+	for (uint32_t n = 0; n <= TUNNELS; n++) {
+		struct xspd_flow flow = {
+			.family = XSPD_INET, .dir = XSPD_STEER, .proto = IPPROTO_UDP};
+		struct xspd_answer answer = {};
+		bool right;
+
+		flow.daddr[0] = htonl(0x0a000001 + ((240 + n) << 16));
+		cr_assert_eq(pinned_ask(&pinned, &flow, &answer), 0);
+		right = answer.verdict == XSPD_DEFER && !answer.index2;
+		for (int i = 0; i < 3; i++)
+			right |= answer.index2 == tunnels[n][i];
+		cr_assert(right, "%s: flow %u: if_id %u, verdict %u", when, 240 + n, answer.index2,
+			  answer.verdict);
+	}
+}
+
 /* No answer may be one that never was right. */
 static void expect_right(const char *when)
 {
@@ -186,6 +246,7 @@ static void expect_right(const char *when)
 		cr_assert(right, "%s: flow %u: index %u, verdict %u", when, n, answer.index,
 			  answer.verdict);
 	}
+	expect_tunnels_right(when);
 }
 
 /* Through the pinned entry program: what it counts for a packet to 10.1.0.1. */
@@ -266,8 +327,11 @@ static int stop_fd[2];
 static pid_t daemon_fork(const char *at, uint32_t nth, bool record)
 {
 	char pin[128];
-	struct xspd_daemon_opts opts = {
-		.plane = {.pin = pin, .lease_ms = LEASE_MS, .capacity = 64, .prune_at = 1}};
+	struct xspd_daemon_opts opts = {.plane = {.pin = pin,
+						  .lease_ms = LEASE_MS,
+						  .capacity = 64,
+						  .prune_at = 1,
+						  .steer = true}};
 	struct xspd_daemon *daemon;
 	pid_t pid;
 

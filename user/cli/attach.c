@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <bpf/bpf.h>
 
 #include "cli/cli.h"
 #include "cli/hook.h"
@@ -12,6 +13,7 @@
 #include "util.h"
 
 #define LINGER_MOST 3600 /* seconds */
+#define STEER_WAIT_S 15u
 
 struct request {
 	struct cli_common common;
@@ -172,6 +174,24 @@ static void tell_clsact(const struct request *req, enum xspd_hook which,
 	cli_notice("%s: %s: this kernel has no TCX, using clsact", req->dev, xspd_hook_name(which));
 }
 
+/* The daemon looks at the modes once a second, and then builds what steering needs. */
+static int await_steer(const struct request *req)
+{
+	xspd_autoclose int jump = cli_lasting_open(req->common.instance, "xspd_jump_tc");
+	const struct timespec pause = {.tv_nsec = 20000000};
+	uint32_t at = XSPD_JUMP_STEER_AT, prog;
+	int rc = jump < 0 ? XSPD_FAILED : XSPD_DONE;
+
+	for (int i = 0; !rc && bpf_map_lookup_elem(jump, &at, &prog) < 0; i++) {
+		if (i == STEER_WAIT_S * 50)
+			rc = cli_fail("%s: steer: the daemon has not loaded the program in %u s; "
+				      "its log says why",
+				      req->dev, STEER_WAIT_S);
+		nanosleep(&pause, NULL);
+	}
+	return rc;
+}
+
 /* All of them or none. */
 static int attach_all(const struct request *req)
 {
@@ -182,6 +202,8 @@ static int attach_all(const struct request *req)
 	for (int hook = 0; hook < XSPD_HOOK_MAX_ && !rc; hook++)
 		if (req->hook[hook])
 			rc = attach_one(req, map, hook, &before[hook]);
+	if (!rc && req->mode & XSPD_MODE_STEER)
+		rc = await_steer(req);
 	for (int hook = 0; hook < XSPD_HOOK_MAX_ && rc && map >= 0; hook++)
 		undo(req, map, hook, &before[hook]);
 	for (int hook = 0; hook < XSPD_HOOK_MAX_ && !rc; hook++)

@@ -310,6 +310,8 @@ int bench_main(int argc, char **argv)
 		return bench_cache_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "tune"))
 		return bench_tune_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "tunnel"))
+		return bench_tunnel_main(argc, argv);
 	err = take_shapes(&request, &argc, argv);
 
 	if (!err)

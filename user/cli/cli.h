@@ -34,6 +34,7 @@ int bench_dump_main(int argc, char **argv);
 int bench_path_main(int argc, char **argv);
 int bench_cache_main(int argc, char **argv);
 int bench_tune_main(int argc, char **argv);
+int bench_tunnel_main(int argc, char **argv);
 
 /* One line on stderr, "xspd: ..."; returns XSPD_FAILED, or XSPD_USAGE. */
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -5,13 +5,14 @@
 #include "cli/ask.h"
 #include "cli/flow.h"
 #include "cli/lookup_file.h"
+#include "cli/lookup_steer.h"
 #include "cli/path.h"
 #include "cli/selector.h"
 #include "reason.h"
 
 struct lookup {
 	struct cli_common common;
-	bool explain, forward, reverse;
+	bool explain, forward, reverse, steer;
 	const char *file, *snat, *dnat;
 	struct cli_nat src, dst; /* of snat, dnat */
 	struct cli_path path;
@@ -22,6 +23,10 @@ static int check_options(const struct lookup *lookup, int argc, char **argv)
 	if ((lookup->snat || lookup->dnat) && !lookup->forward)
 		return cli_usage("lookup: --%s goes with --forward",
 				 lookup->snat ? "snat" : "dnat");
+	if (lookup->steer &&
+	    (lookup->explain || lookup->forward || lookup->reverse || lookup->file))
+		return cli_usage("lookup: --steer goes without --explain, --forward, --reverse and "
+				 "--file");
 	if (!lookup->file)
 		return XSPD_DONE;
 	if (argc)
@@ -171,13 +176,10 @@ int lookup_main(int argc, char **argv)
 {
 	struct lookup lookup = {.common = {.reads = true}};
 	const struct cli_option options[] = {
-		{"explain", CLI_FLAG, &lookup.explain},
-		{"forward", CLI_FLAG, &lookup.forward},
-		{"reverse", CLI_FLAG, &lookup.reverse},
-		{"file", CLI_STRING, &lookup.file},
-		{"snat", CLI_STRING, &lookup.snat},
-		{"dnat", CLI_STRING, &lookup.dnat},
-		{},
+		{"explain", CLI_FLAG, &lookup.explain}, {"forward", CLI_FLAG, &lookup.forward},
+		{"reverse", CLI_FLAG, &lookup.reverse}, {"steer", CLI_FLAG, &lookup.steer},
+		{"file", CLI_STRING, &lookup.file},	{"snat", CLI_STRING, &lookup.snat},
+		{"dnat", CLI_STRING, &lookup.dnat},	{},
 	};
 	int rc = cli_parse(&lookup.common, options, &argc, &argv);
 
@@ -186,6 +188,8 @@ int lookup_main(int argc, char **argv)
 	rc = check_options(&lookup, argc, argv);
 	if (!rc)
 		rc = cli_enter_netns(lookup.common.netns);
+	if (!rc && lookup.steer)
+		return cli_lookup_steer(&lookup.common, argc, argv);
 	if (!rc && !lookup.file)
 		rc = plan(&lookup, argc, argv);
 	return rc ? rc : run(&lookup);

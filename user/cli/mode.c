@@ -10,7 +10,7 @@
 #include "util.h"
 
 static const uint32_t modes[] = {XSPD_MODE_MARK, XSPD_MODE_ENFORCE, XSPD_MODE_BYPASS,
-				 XSPD_MODE_GUARD};
+				 XSPD_MODE_STEER, XSPD_MODE_GUARD};
 
 static const struct {
 	uint32_t flags;
@@ -18,7 +18,8 @@ static const struct {
 } fits[XSPD_HOOK_MAX_] = {
 	[XSPD_HOOK_XDP] = {XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS, "enforce and bypass"},
 	[XSPD_HOOK_INGRESS] = {XSPD_MODE_MARK | XSPD_MODE_ENFORCE, "mark and enforce"},
-	[XSPD_HOOK_EGRESS] = {XSPD_MODE_MARK | XSPD_MODE_GUARD, "mark and guard"},
+	[XSPD_HOOK_EGRESS] = {XSPD_MODE_MARK | XSPD_MODE_STEER | XSPD_MODE_GUARD,
+			      "mark, steer and guard"},
 };
 
 static bool parse_one(const char *word, size_t len, uint32_t *flags)
@@ -46,7 +47,7 @@ int cli_mode_parse(const char *text, uint32_t *ret)
 
 		if (!parse_one(word, len, &flags))
 			return cli_usage("attach: --mode %s: give observe, mark, enforce, "
-					 "bypass or guard, or several with commas between",
+					 "bypass, steer or guard, or several with commas between",
 					 text);
 		if (!word[len])
 			break;
@@ -60,6 +61,10 @@ int cli_mode_fits(const char *dev, enum xspd_hook hook, uint32_t flags)
 {
 	uint32_t extra = flags & CLI_MODES & ~fits[hook].flags;
 
+	/* the mark is part of what the tunnel is found by, and plaintext is what is meant to leave
+	 */
+	if (!extra && flags & XSPD_MODE_STEER && flags & CLI_MODES & ~(uint32_t)XSPD_MODE_STEER)
+		return cli_usage("attach %s: --mode steer goes alone", dev);
 	if (!extra)
 		return XSPD_DONE;
 	return cli_usage("attach %s: --mode %s is not for --%s, which takes %s", dev,

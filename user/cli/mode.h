@@ -7,7 +7,8 @@
 
 #include "cli/hook.h"
 
-#define CLI_MODES (XSPD_MODE_MARK | XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS | XSPD_MODE_GUARD)
+#define CLI_MODES                                                                                  \
+	(XSPD_MODE_MARK | XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS | XSPD_MODE_STEER | XSPD_MODE_GUARD)
 
 /* "enforce,mark" -> enum xspd_mode_flag; "observe" is none. Complains itself: XSPD_USAGE. */
 int cli_mode_parse(const char *text, uint32_t *ret);

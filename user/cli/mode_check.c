@@ -8,6 +8,7 @@
 #include "cli/mode.h"
 #include "daemon/env.h"
 #include "nl/link.h"
+#include "plane/plane.h"
 
 static int check_device(const char *dev, const char *what, const struct xspd_link *link)
 {
@@ -68,6 +69,29 @@ static int check_netfilter(const char *dev)
 			dev, found.names, more);
 }
 
+static int check_steer(const char *dev)
+{
+	struct xspd_link link;
+	int err = xspd_link_get(dev, &link);
+
+	if (err)
+		return cli_fail("%s: %s%s", dev, strerror(-err),
+				err == -ENODEV ? "; 'ip link' lists them" : "");
+	if (!link.collect_md)
+		return cli_fail("%s: steer: not a collect-metadata xfrm interface; 'ip link add "
+				"NAME type xfrm external' makes one",
+				dev);
+	if (strcmp(link.qdisc, "noqueue") && strcmp(link.qdisc, "noop"))
+		return cli_fail("%s: steer: packets would change tunnels in its queue (qdisc %s); "
+				"'tc qdisc replace dev %s root noqueue'",
+				dev, link.qdisc, dev);
+	if (!xspd_steer_kernel())
+		return cli_fail("%s: steer: this kernel does not let programs set if_ids "
+				"(bpf_skb_set_xfrm_info, Linux 6.2 and later)",
+				dev);
+	return XSPD_DONE;
+}
+
 int cli_mode_check(const char *dev, enum xspd_hook hook, uint32_t flags, struct xspd_mode *ret)
 {
 	const char *what = flags & XSPD_MODE_BYPASS    ? "bypass"
@@ -89,6 +113,8 @@ int cli_mode_check(const char *dev, enum xspd_hook hook, uint32_t flags, struct 
 		if (hook == XSPD_HOOK_XDP)
 			mode.flags |= XSPD_MODE_SECPATH;
 	}
+	if (flags & XSPD_MODE_STEER)
+		rc = check_steer(dev);
 	if (!rc && flags & XSPD_MODE_BYPASS)
 		rc = check_redirect(dev, &link);
 	if (!rc && flags & XSPD_MODE_BYPASS && !(flags & XSPD_MODE_NETFILTER))

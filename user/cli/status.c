@@ -107,6 +107,8 @@ static void print_numbers(const struct xspd_conf *conf)
 		       seconds_since(conf->last_repair), conf->last_add, conf->last_del,
 		       conf->last_mod);
 	printf("\n");
+	if (conf->steer)
+		printf("steer     %u selectors over all if_ids\n", conf->steer - 1);
 	printf("default   ");
 	for (int dir = 0; dir < XSPD_DIR_MAX_; dir++)
 		printf("%s%s %s", dir ? ", " : "", xspd_dir_name(dir),
@@ -271,6 +273,8 @@ static void print_json(const struct cli_view *view, const struct status *s)
 	cli_json_number(o, "netns_ino", conf->netns_ino);
 	json_object_object_add(o, "daemon", daemon_json(s));
 	json_object_object_add(o, "doubt", doubt_json(conf));
+	json_object_object_add(o, "steer",
+			       conf->steer ? json_object_new_int64(conf->steer - 1) : NULL);
 	cli_json_number(o, "doubt_since_ns", conf->doubt_since);
 	json_object_object_add(o, "doubt_times", doubt_times_json(conf));
 	json_object_object_add(o, "default", defaults_json(conf));

@@ -42,6 +42,8 @@ struct xspd_daemon {
 	int netfilter; /* readable when nf_tables have changed, -1 */
 	int routes;    /* told of changes of routes, -1 */
 	bool routes_known;
+	bool steer;	 /* a device is in mode steer */
+	bool steer_told; /* ... and that it cannot be */
 	uint32_t env;	 /* enum xspd_env, as last told to the plane */
 	uint32_t linger; /* seconds, as last told to the plane */
 	uint64_t linger_read;
@@ -92,6 +94,8 @@ void xspd_daemon_lost(struct xspd_daemon *d, const char *why);
 /* 0, or a negative errno, and then another is due. */
 int xspd_daemon_dump(struct xspd_daemon *d);
 void xspd_daemon_rebuild(struct xspd_daemon *d);
+/* The plane failed with @err: on DEFER until it has been built anew. */
+void xspd_daemon_rebuild_later(struct xspd_daemon *d, int err);
 /*
  * Ask the kernel for its counts, and its thresholds.  Counts that differ twice are doubt.  Changed
  * thresholds (xfrm's hthresh) are noted and nothing more: see sync.c.

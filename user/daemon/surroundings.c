@@ -93,6 +93,45 @@ void xspd_daemon_routes(struct xspd_daemon *d)
 	d->routes_known = !err && d->routes >= 0;
 }
 
+static bool modes_steer(int map)
+{
+	struct xspd_mode_key key, next;
+	struct xspd_mode mode;
+	bool more = bpf_map_get_next_key(map, NULL, &next) == 0;
+
+	while (more) {
+		key = next;
+		if (!bpf_map_lookup_elem(map, &key, &mode) && mode.flags & XSPD_MODE_STEER)
+			return true;
+		more = bpf_map_get_next_key(map, &key, &next) == 0;
+	}
+	return false;
+}
+
+/* The policies over all if_ids cost memory, and the program its module: only while they are used.
+ */
+static void steer_keep(struct xspd_daemon *d)
+{
+	bool wanted = modes_steer(xspd_plane_map_fd(d->plane, "xspd_mode"));
+	int err = 0;
+
+	if (wanted != d->steer)
+		err = xspd_plane_steer(d->plane, d->spd, wanted);
+	d->steer = wanted;
+	if (err)
+		xspd_daemon_rebuild_later(d, err);
+	/* the set in service goes on until there is one to replace it */
+	else if (d->ready && !d->rebuild && xspd_plane_steer_due(d->plane) &&
+		 xspd_plane_prepare(d->plane, d->spd))
+		xspd_daemon_rebuild(d);
+	if (!wanted || !d->ready || d->steer_told || xspd_plane_steer_due(d->plane))
+		return;
+	err = xspd_plane_steers(d->plane);
+	if (err)
+		xspd_log("steer: the program cannot be loaded: %s", strerror(-err));
+	d->steer_told = err != 0;
+}
+
 int xspd_daemon_look(struct xspd_daemon *d)
 {
 	struct xspd_env_found found;
@@ -112,6 +151,7 @@ int xspd_daemon_look(struct xspd_daemon *d)
 	xspd_daemon_routes(d);
 	d->env = found.bits;
 	modes_prune(xspd_plane_map_fd(d->plane, "xspd_mode"));
+	steer_keep(d);
 	xspd_daemon_linger(d);
 	/* now, and not when they are deleted: nothing is answered while a set is built */
 	if (d->ready && !d->rebuild && xspd_plane_cramped(d->plane, d->spd) &&

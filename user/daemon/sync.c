@@ -96,7 +96,7 @@ static uint64_t backed_off(struct xspd_daemon *d)
 	return at ? at : 1;
 }
 
-static void rebuild_later(struct xspd_daemon *d, int err)
+void xspd_daemon_rebuild_later(struct xspd_daemon *d, int err)
 {
 	if (err == -EAGAIN) { /* a larger set is being loaded: the mirror goes on meanwhile */
 		d->rebuild = true;
@@ -127,7 +127,7 @@ static void change_publish(struct xspd_daemon *d, const struct xspd_change *chan
 		xspd_daemon_linger(d);
 	err = xspd_plane_change(d->plane, d->spd, change);
 	if (err < 0)
-		rebuild_later(d, err);
+		xspd_daemon_rebuild_later(d, err);
 }
 
 int xspd_daemon_changed(void *ctx, const struct xspd_change *change)
@@ -145,7 +145,7 @@ void xspd_daemon_rebuild(struct xspd_daemon *d)
 	int err = xspd_plane_build(d->plane, d->spd);
 
 	if (err < 0) {
-		rebuild_later(d, err);
+		xspd_daemon_rebuild_later(d, err);
 		return;
 	}
 	d->ready = true;

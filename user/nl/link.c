@@ -16,6 +16,18 @@
 #define NETDEV_A_DEV_IFINDEX	  1
 #define NETDEV_A_DEV_XDP_FEATURES 3
 
+/* linux/if_link.h, which kernel headers before 6.1 lack */
+#define XFRM_COLLECT_METADATA 3
+
+static int data_read(const struct nlattr *attr, void *ctx)
+{
+	struct xspd_link *link = ctx;
+
+	if (mnl_attr_get_type(attr) == XFRM_COLLECT_METADATA)
+		link->collect_md = !strcmp(link->kind, "xfrm");
+	return MNL_CB_OK;
+}
+
 static int kind_read(const struct nlattr *attr, void *ctx)
 {
 	struct xspd_link *link = ctx;
@@ -23,6 +35,9 @@ static int kind_read(const struct nlattr *attr, void *ctx)
 	if (mnl_attr_get_type(attr) == IFLA_INFO_KIND &&
 	    mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >= 0)
 		strncpy(link->kind, mnl_attr_get_str(attr), sizeof(link->kind) - 1);
+	/* it follows the kind */
+	if (mnl_attr_get_type(attr) == IFLA_INFO_DATA)
+		mnl_attr_parse_nested(attr, data_read, link);
 	return MNL_CB_OK;
 }
 
@@ -40,6 +55,10 @@ static int link_attr(const struct nlattr *attr, void *ctx)
 			link->ether = false;
 		else
 			memcpy(link->mac, mnl_attr_get_payload(attr), sizeof(link->mac));
+		break;
+	case IFLA_QDISC:
+		if (mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >= 0)
+			strncpy(link->qdisc, mnl_attr_get_str(attr), sizeof(link->qdisc) - 1);
 		break;
 	case IFLA_LINKINFO:
 		mnl_attr_parse_nested(attr, kind_read, link);

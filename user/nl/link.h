@@ -13,6 +13,8 @@ struct xspd_link {
 	uint32_t master; /* ifindex of its bridge, bond, VRF; 0: none */
 	bool ether;	 /* Ethernet frames, with the address below */
 	uint8_t mac[6];
+	bool collect_md;	 /* kind "xfrm": takes the if_id from each packet */
+	char qdisc[IF_NAMESIZE]; /* "noqueue", "noop" while it has never been up, ... */
 	char kind[IF_NAMESIZE]; /* "veth", "bridge", ...; empty for hardware */
 };
 

@@ -7,6 +7,7 @@
 
 #include "plane/crash.h"
 #include "plane/plane_priv.h"
+#include "plane/steer.h"
 #include "util.h"
 #include "xspd.skel.h"
 
@@ -87,6 +88,7 @@ static int policies_add(struct xspd_plane *plane, struct xspd_set *set, struct x
 	for (pol = spd->by_index; pol; pol = pol->hh.next, i++) {
 		struct xspd_count sum;
 
+		pol->slot = 0;
 		err = xspd_set_add(set, NULL, pol, counted(plane, pol, counts, was[i].slot, &sum));
 		if (err)
 			return err;
@@ -113,6 +115,7 @@ static bool tries_want(const struct xspd_set *set, struct xspd_partition *part)
 static int tries_fill(struct xspd_set *set, struct xspd_spd *spd)
 {
 	struct xspd_partition *part, *tmp;
+	struct xspd_steer *steer, *next;
 	struct xspd_pol *pol;
 	bool any = false;
 	int err = 0;
@@ -131,6 +134,12 @@ static int tries_fill(struct xspd_set *set, struct xspd_spd *spd)
 		if (part && part->prune)
 			err = xspd_partition_widen(set, part, pol,
 						   xspd_partition_tuple(part, pol->tuple));
+	}
+	HASH_ITER (hh, set->steers, steer, next) {
+		part = xspd_partition_get(set, &steer->shown, false, &err);
+		if (part && part->prune && !err)
+			err = xspd_partition_widen(set, part, &steer->shown,
+						   xspd_partition_tuple(part, steer->shown.tuple));
 	}
 	for (size_t i = 0; i < XSPD_PARTS_FIXED && !err; i++)
 		if (set->fixed[i] && set->fixed[i]->prune)
@@ -164,7 +173,7 @@ static int set_fill(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t cap
 	struct xspd_set *set = xspd_spare_take(plane, capacity);
 	int err = -ENOSPC;
 
-	while (err == -ENOSPC && attempt < XSPD_ATTEMPTS) {
+	while ((err == -ENOSPC || err == -ENOBUFS) && attempt < XSPD_ATTEMPTS) {
 		struct xspd_sizes sizes = xspd_plane_sizes(plane, capacity, ifids, attempt);
 
 		err = set ? 0 : xspd_plane_set(plane, &sizes, &set);
@@ -209,6 +218,7 @@ static void conf_note(struct xspd_set *set)
 	set->conf->policies = set->policies;
 	set->conf->tuples = set->tuples;
 	set->conf->parts = set->parts;
+	set->conf->steer = set->steer ? HASH_COUNT(set->steers) + 1 : 0;
 }
 
 /* The set of a former daemon: from here on it answers nothing, and then what it has counted is
@@ -288,8 +298,14 @@ static int build(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capaci
 /* Not too tight: the next policy should not need the next set. */
 static uint32_t capacity_for(const struct xspd_plane *plane, const struct xspd_spd *spd)
 {
-	uint32_t count = HASH_COUNT(spd->by_index), capacity = count + count / 16 + 64;
+	uint32_t count = HASH_COUNT(spd->by_index), steers = 0, capacity;
 
+	/* at worst too much room */
+	if (plane->opts.steer && xspd_steer_count(spd, &steers))
+		steers = count;
+
+	count += steers;
+	capacity = count + count / 16 + 64;
 	/* room for all of them to linger, and for those that do */
 	if (plane->linger_ns)
 		capacity += count + plane->gones.count;
@@ -312,11 +328,26 @@ bool xspd_plane_prepare(struct xspd_plane *plane, const struct xspd_spd *spd)
 	return !plane->opts.later || spare_ready(plane, spd, capacity_for(plane, spd)) != -EAGAIN;
 }
 
+int xspd_plane_steer(struct xspd_plane *plane, struct xspd_spd *spd, bool on)
+{
+	plane->opts.steer = on;
+	return xspd_plane_steer_due(plane) && !plane->opts.later ? xspd_plane_build(plane, spd) : 0;
+}
+
+bool xspd_plane_steer_due(const struct xspd_plane *plane)
+{
+	return plane->set && plane->set->steer != plane->opts.steer &&
+	       (!plane->pins.dir || plane->served);
+}
+
 static int grow(struct xspd_plane *plane, struct xspd_spd *spd)
 {
 	uint32_t count = HASH_COUNT(spd->by_index) + plane->gones.count;
-	uint32_t capacity = plane->set->sizes.slots - 1;
+	uint32_t capacity = plane->set->sizes.slots - 1, steers = 0;
 
+	if (plane->opts.steer && xspd_steer_count(spd, &steers))
+		steers = count;
+	count += steers;
 	return build(plane, spd, count > capacity / 2 ? roomier(capacity) : capacity);
 }
 
@@ -351,17 +382,37 @@ static int change_publish(struct xspd_plane *plane, struct xspd_spd *spd,
  * Not before there are twice the policies: a new set takes its time, and nothing is answered
  * meanwhile.
  */
-static bool build_wanted(struct xspd_set *set, const struct xspd_change *change)
+static bool outgrown(struct xspd_set *set, const struct xspd_pol *pol)
 {
 	const struct xspd_partition *part;
 	int err;
 
-	if (change->kind != XSPD_CHANGE_ADD)
-		return false;
-	part = xspd_partition_get(set, change->pol, false, &err);
+	part = xspd_partition_get(set, pol, false, &err);
 	if (!part || part->count <= part->expected || part->policies < 2 * part->built)
 		return false;
 	return part->count > 2 * set->prune_at || part->count > 2 * set->coarsen_at;
+}
+
+static bool build_wanted(struct xspd_set *set, const struct xspd_change *change)
+{
+	struct xspd_pol view;
+
+	if (change->kind != XSPD_CHANGE_ADD)
+		return false;
+	if (outgrown(set, change->pol))
+		return true;
+	if (!xspd_steer_wants(set, change->pol))
+		return false;
+	xspd_steer_view(change->pol, &view);
+	return outgrown(set, &view);
+}
+
+/* Slots that can be had without waiting: a change needs one, or with XSPD_STEER two or three. */
+static bool has_spare(const struct xspd_set *set)
+{
+	uint32_t spare = set->free_slots.count + set->sizes.slots - set->fresh_slot;
+
+	return spare > (set->steer ? 3 : 0);
 }
 
 /* Before the set is full: half of what was left of it when it was put into service. */
@@ -388,12 +439,12 @@ int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 		      const struct xspd_change *change)
 {
 	struct xspd_set *set = plane->set;
-	bool spare = set->free_slots.count || set->fresh_slot < set->sizes.slots;
+	bool spare = has_spare(set), built = false;
 	int err, err2 = 0;
-	bool built = false;
 
 	/* what rests is worth a wait of one grace period if it is a good part of the set */
-	xspd_set_reclaim(set, plane->grace, !spare && set->retired_count > set->sizes.slots / 8);
+	xspd_set_reclaim(set, plane->grace,
+			 !spare && set->retired_count > (set->steer ? 0 : set->sizes.slots / 8));
 	if (plane->linger_ns)
 		err2 = xspd_gone_take(plane, spd, change, &built);
 	set = plane->set;
@@ -403,7 +454,7 @@ int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 		xspd_set_reclaim(set, plane->grace, true);
 		err = change_publish(plane, spd, change);
 	}
-	if (err == -ENOSPC)
+	if (err == -ENOSPC || err == -ENOBUFS)
 		err = grow(plane, spd);
 	else if (!err && build_wanted(set, change))
 		err = replan(plane, spd);

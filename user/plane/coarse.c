@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plane/set.h"
+#include "plane/steer.h"
 #include "util.h"
 
 /* What is learnt of a partition on the way to its plan. */
@@ -64,53 +65,78 @@ static void class_note(struct xspd_set *set, struct survey *survey, const struct
 	survey->seen[survey->classes++] = cls;
 }
 
-static int survey_classes(struct xspd_set *set, struct xspd_spd *spd, struct survey **head)
+static int survey_class(struct xspd_set *set, struct survey **head, struct survey **last,
+			const struct xspd_pol *pol)
 {
-	struct xspd_partition *part = NULL;
-	struct survey *survey = NULL;
-	struct xspd_pol *pol;
+	struct xspd_partition *part;
 	int err;
 
-	for (pol = spd->by_index; pol; pol = pol->hh.next) {
-		part = xspd_partition_get(set, pol, true, &err);
-		if (!part)
-			return err;
-		if (!survey || survey->part != part)
-			survey = survey_get(set, head, part);
-		if (!survey)
-			return -ENOMEM;
-		class_note(set, survey, pol);
-	}
+	part = xspd_partition_get(set, pol, true, &err);
+	if (!part)
+		return err;
+	if (!*last || (*last)->part != part)
+		*last = survey_get(set, head, part);
+	if (!*last)
+		return -ENOMEM;
+	class_note(set, *last, pol);
 	return 0;
 }
 
-/* Every n-th policy of the partitions with too many classes. */
-static int survey_sample(struct xspd_set *set, struct xspd_spd *spd, struct survey *head)
+static int survey_classes(struct xspd_set *set, struct xspd_spd *spd, struct survey **head)
 {
-	struct xspd_pol *pol;
+	struct survey *last = NULL, *last_steer = NULL;
+	struct xspd_pol *pol, view;
+	int err = 0;
+
+	for (pol = spd->by_index; pol && !err; pol = pol->hh.next) {
+		err = survey_class(set, head, &last, pol);
+		if (err || !xspd_steer_wants(set, pol))
+			continue;
+		xspd_steer_view(pol, &view);
+		err = survey_class(set, head, &last_steer, &view);
+	}
+	return err;
+}
+
+/* Every n-th policy of a partition with too many classes. */
+static int survey_sample(struct xspd_set *set, struct survey *head, const struct xspd_pol *pol)
+{
+	struct xspd_partition *part;
+	struct survey *survey;
+	uint64_t due;
 	int err;
 
-	for (pol = spd->by_index; pol; pol = pol->hh.next) {
-		struct xspd_partition *part = xspd_partition_get(set, pol, false, &err);
-		struct survey *survey;
-		uint64_t due;
-
-		HASH_FIND_PTR(head, &part, survey);
-		if (!survey || survey->classes <= set->coarsen_at)
-			continue;
-		if (!survey->sample)
-			survey->sample = malloc(XSPD_PLAN_SAMPLE * sizeof(*survey->sample));
-		if (!survey->sample)
-			return -ENOMEM;
-		due = (uint64_t)survey->passed++ * XSPD_PLAN_SAMPLE / survey->policies;
-		if (survey->policies > XSPD_PLAN_SAMPLE && due < survey->sampled)
-			continue;
-		xspd_class_of(pol, &survey->sample[survey->sampled].cls);
-		xspd_class_key(pol, &survey->sample[survey->sampled].key);
-		survey->sample[survey->sampled].order = (uint64_t)pol->priority << 32 | pol->pos;
-		survey->sampled++;
-	}
+	part = xspd_partition_get(set, pol, false, &err);
+	HASH_FIND_PTR(head, &part, survey);
+	if (!survey || survey->classes <= set->coarsen_at)
+		return 0;
+	if (!survey->sample)
+		survey->sample = malloc(XSPD_PLAN_SAMPLE * sizeof(*survey->sample));
+	if (!survey->sample)
+		return -ENOMEM;
+	due = (uint64_t)survey->passed++ * XSPD_PLAN_SAMPLE / survey->policies;
+	if (survey->policies > XSPD_PLAN_SAMPLE && due < survey->sampled)
+		return 0;
+	xspd_class_of(pol, &survey->sample[survey->sampled].cls);
+	xspd_class_key(pol, &survey->sample[survey->sampled].key);
+	survey->sample[survey->sampled].order = (uint64_t)pol->priority << 32 | pol->pos;
+	survey->sampled++;
 	return 0;
+}
+
+static int survey_samples(struct xspd_set *set, struct xspd_spd *spd, struct survey *head)
+{
+	struct xspd_pol *pol, view;
+	int err = 0;
+
+	for (pol = spd->by_index; pol && !err; pol = pol->hh.next) {
+		err = survey_sample(set, head, pol);
+		if (err || !xspd_steer_wants(set, pol))
+			continue;
+		xspd_steer_view(pol, &view);
+		err = survey_sample(set, head, &view);
+	}
+	return err;
 }
 
 static int plan_order(const void *a, const void *b)
@@ -147,7 +173,7 @@ int xspd_set_plan(struct xspd_set *set, struct xspd_spd *spd)
 	HASH_ITER (hh, head, survey, tmp)
 		any |= survey->classes > set->coarsen_at;
 	if (!err && any)
-		err = survey_sample(set, spd, head);
+		err = survey_samples(set, spd, head);
 	HASH_ITER (hh, head, survey, tmp)
 		if (!err && survey->classes > set->coarsen_at)
 			err = survey_plan(survey);

@@ -132,7 +132,9 @@ int xspd_partition_publish(struct xspd_set *set, struct xspd_grace *grace,
 	unsigned int block_class = 0;
 	uint32_t block = 0, old = part->block;
 	uint8_t old_class = part->block_class;
-	uint64_t flags = (part->ties ? XSPD_PART_TIES : 0) | (part->prune ? XSPD_PART_PRUNE : 0);
+	/* over all if_ids, equal priorities must be seen for their if_ids */
+	bool ties = part->ties || part->key.dir == XSPD_STEER;
+	uint64_t flags = (ties ? XSPD_PART_TIES : 0) | (part->prune ? XSPD_PART_PRUNE : 0);
 
 	if (part->hidden)
 		return 0;

@@ -8,6 +8,7 @@
 
 #include "plane/crash.h"
 #include "plane/plane_priv.h"
+#include "plane/steer.h"
 #include "util.h"
 #include "xspd.skel.h"
 
@@ -33,6 +34,7 @@ struct xspd_sizes xspd_plane_sizes(const struct xspd_plane *plane, uint32_t capa
 		.parts = parts > 1u << 28 ? 1u << 28 : (uint32_t)parts,
 		.cache = plane->opts.cache,
 		.samples = plane->opts.samples,
+		.steer = plane->opts.steer,
 		.bench = plane->opts.bench,
 		.ask = plane->opts.ask,
 	};
@@ -44,6 +46,8 @@ void xspd_plane_brief(struct xspd_plane *plane, struct xspd_set *set)
 	set->prune_at = plane->opts.prune_at;
 	set->coarsen_at = plane->opts.coarsen_at;
 	set->seed = (uint32_t)xspd_now(CLOCK_REALTIME);
+	/* without the program the partitions can still be asked */
+	plane->steer_err = set->steer ? xspd_steer_load(set) : -EOPNOTSUPP;
 	set->conf->doubt = plane->doubt;
 	set->conf->env = plane->env;
 	set->conf->route_mtu = plane->route_mtu;
@@ -93,6 +97,17 @@ static int jump_store(int map, uint32_t at, const struct bpf_program *prog)
 	return bpf_map_update_elem(map, &at, &fd, BPF_ANY) < 0 ? -errno : 0;
 }
 
+/* Where there is none any more, packets go on without an if_id. */
+static int jump_steer(int map, const struct xspd_set *set)
+{
+	int fd = xspd_steer_prog(set);
+	uint32_t at = XSPD_JUMP_STEER_AT;
+
+	if (fd >= 0)
+		return bpf_map_update_elem(map, &at, &fd, BPF_ANY) < 0 ? -errno : 0;
+	return bpf_map_delete_elem(map, &at) < 0 && errno != ENOENT ? -errno : 0;
+}
+
 /* From here on, whoever enters is led to @set. */
 static int jumps_store(const struct xspd_set *set)
 {
@@ -106,6 +121,8 @@ static int jumps_store(const struct xspd_set *set)
 	xspd_crash_point("serve: in");
 	err = err ?: jump_store(tc, 1, set->skel->progs.xspd_do_out);
 	xspd_crash_point("serve: out");
+	err = err ?: jump_steer(tc, set);
+	xspd_crash_point("serve: steer");
 	err = err ?: jump_store(xdp, 0, set->skel->progs.xspd_do_xdp);
 	xspd_crash_point("serve: xdp");
 	return err;
@@ -270,6 +287,11 @@ void xspd_plane_beat(struct xspd_plane *plane)
 unsigned int xspd_plane_left_alone(const struct xspd_plane *plane)
 {
 	return plane->left_alone;
+}
+
+int xspd_plane_steers(const struct xspd_plane *plane)
+{
+	return plane->steer_err;
 }
 
 int xspd_plane_prog_fd(const struct xspd_plane *plane, const char *name)

@@ -19,6 +19,7 @@ struct xspd_plane_opts {
 	bool ask;   /* for questions only: the hooks' programs are not loaded */
 	uint32_t prune_at;   /* tuples above which the tries are asked; 0: default */
 	uint32_t coarsen_at; /* tuples above which classes are merged; 0: default */
+	bool steer;	     /* keep out policies over all if_ids too, see xspd_plane_steer() */
 	uint32_t cache;	     /* flow cache entries a CPU, a power of two; 0: no cache */
 	uint32_t samples;    /* packets sampled a second and CPU, at most; 0: none */
 	/* Do not wait for a larger set to be loaded: xspd_plane_build() and _change() may say
@@ -66,6 +67,19 @@ int xspd_plane_change(struct xspd_plane *plane, struct xspd_spd *spd,
 /* A change that is left to the next build; what it takes away goes on to linger. */
 void xspd_plane_skip(struct xspd_plane *plane, struct xspd_spd *spd,
 		     const struct xspd_change *change);
+
+/*
+ * xspd_plane_steer() - Keep out policies over all if_ids too (XSPD_STEER), or not any more: with
+ * the first set if none has been built, else in a new one, as xspd_plane_build() does; with
+ * opts.later it is the caller who builds when that is due (xspd_plane_steer_due()). Then
+ * the steering program serves, too, where the kernel takes it: xspd_plane_steers().
+ */
+int xspd_plane_steer(struct xspd_plane *plane, struct xspd_spd *spd, bool on);
+bool xspd_plane_steer_due(const struct xspd_plane *plane);
+/* Can this kernel set if_ids from a program? The module xfrm_interface must be loaded. */
+bool xspd_steer_kernel(void);
+/* 0: the steering program is in service, or a negative errno: why not. */
+int xspd_plane_steers(const struct xspd_plane *plane);
 
 /* Raise / clear doubt bits (enum xspd_doubt); visible at once, survives swaps. */
 void xspd_plane_doubt(struct xspd_plane *plane, uint32_t set, uint32_t clear);

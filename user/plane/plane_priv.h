@@ -21,6 +21,7 @@ struct xspd_plane {
 	uint32_t doubt;
 	uint32_t env;
 	uint32_t route_mtu;
+	int steer_err; /* of loading the steering program */
 	uint64_t swaps;
 	unsigned int left_alone;
 	bool served;	    /* with opts.pin: the first set is behind the pins */

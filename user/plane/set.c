@@ -9,6 +9,7 @@
 #include "plane/pins.h"
 #include "plane/plane.h"
 #include "plane/set.h"
+#include "plane/steer.h"
 #include "util.h"
 #include "xspd.skel.h"
 
@@ -62,6 +63,7 @@ static void set_sizes(struct xspd_bpf *skel, const struct xspd_sizes *sizes)
 	skel->rodata->xspd_samples = sizes->samples;
 	skel->rodata->xspd_buckets = sizes->buckets;
 	skel->rodata->xspd_dissector = xspd_kernel_since(6, 7);
+	skel->rodata->xspd_steers = sizes->steer;
 }
 
 static int set_load(struct xspd_set *set, const int *lasting, bool entries)
@@ -117,6 +119,7 @@ int xspd_set_new(struct xspd_set **ret, const struct xspd_sizes *sizes, const in
 	if (!set)
 		return -ENOMEM;
 	set->sizes = *sizes;
+	set->steer = sizes->steer;
 	set->cpus = cpus > 0 ? (uint32_t)cpus : 1;
 	set->scratch = calloc(set->cpus, sizeof(*set->scratch));
 	set->skel = xspd_bpf__open();
@@ -136,6 +139,7 @@ int xspd_set_new(struct xspd_set **ret, const struct xspd_sizes *sizes, const in
 	set->conf->generation = 2; /* no cache entry is of generation 0 */
 	set->conf->cpus = set->cpus;
 	set->conf->slots = sizes->slots;
+	set->conf->steer = sizes->steer;
 	set->conf->buckets = sizes->buckets;
 	*ret = xspd_take(set);
 out:
@@ -174,8 +178,10 @@ void xspd_set_free(struct xspd_set *set)
 		unmap_memory(set->skel->maps.xspd_bucket, set->bucket);
 		unmap_memory(set->skel->maps.xspd_list, set->list);
 		unmap_memory(set->skel->maps.xspd_part, set->part);
+		xspd_steer_unload(set);
 		xspd_bpf__destroy(set->skel);
 	}
+	xspd_steer_free(set);
 	for (size_t i = 0; i < XSPD_PARTS_FIXED; i++)
 		partition_free(set->fixed[i]);
 	HASH_ITER (hh, set->by_ifid, part, tmp) {

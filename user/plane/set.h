@@ -23,6 +23,7 @@ struct xspd_sizes {
 	uint32_t samples; /* a second and CPU */
 	bool bench;
 	bool ask;
+	bool steer;
 };
 
 /* A mask class in use in a partition. */
@@ -92,7 +93,10 @@ struct xspd_set {
 	uint32_t retired_head, retired_count, retired_room;
 
 	struct xspd_partition *fixed[XSPD_PARTS_FIXED];
-	struct xspd_partition *by_ifid; /* uthash */
+	struct xspd_partition *by_ifid;	   /* uthash */
+	bool steer;			   /* XSPD_STEER is kept: in fixed[], and in */
+	struct xspd_steer *steers;	   /* uthash */
+	struct xspd_steer_bpf *steer_skel; /* NULL: not loaded */
 	uint32_t policies, tuples, parts, tries;
 	uint32_t seed;
 	uint32_t prune_at, coarsen_at;

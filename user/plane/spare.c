@@ -66,7 +66,10 @@ int xspd_spare_ready(struct xspd_plane *plane, uint32_t capacity)
 		return -EAGAIN;
 	if (!spare->set) /* told once, then forgotten */
 		xspd_spare_drop(plane);
-	return plane->spare ? spare->sizes.slots > capacity ? 0 : -ENOENT : -ENOMEM;
+	if (!plane->spare)
+		return -ENOMEM;
+	return spare->sizes.slots > capacity && spare->sizes.steer == plane->opts.steer ? 0
+											: -ENOENT;
 }
 
 int xspd_spare_want(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids)

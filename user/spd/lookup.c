@@ -166,6 +166,50 @@ void xspd_spd_lookup(const struct xspd_spd *spd, const struct xspd_flow *flow, s
 	ret->verdict = reason_verdict(ret->reason);
 }
 
+/* true: the answer is in *ret; false: no policy of this type matches. */
+static bool steer_type(const struct xspd_spd *spd, const struct xspd_flow *flow, uint8_t type,
+		       struct xspd_steer_ref *ret)
+{
+	struct xspd_flow ask = *flow;
+	bool many = false, unmodelled = false;
+	const struct xspd_pol *pol;
+	struct best best = {};
+
+	ask.oif = 0;
+	ask.unknown = 0;
+	for (pol = spd->by_index; pol; pol = pol->hh.next) {
+		ask.if_id = pol->if_id;
+		if (!pol->if_id || xspd_pol_match(pol, &ask, XSPD_OUT, type, NULL))
+			continue;
+		unmodelled |= pol->unmodelled != 0;
+		if (!best.pol || pol->priority < best.pol->priority)
+			many = false;
+		else if (pol->priority == best.pol->priority)
+			many |= pol->if_id != best.pol->if_id;
+		best_take(&best, pol, 0);
+	}
+	if (!best.pol)
+		return false;
+	ret->best = best.count;
+	ret->reason = unmodelled ? XSPD_R_UNMODELLED : XSPD_R_TIE;
+	if (unmodelled || many)
+		return true;
+	ret->if_id = best.pol->if_id;
+	if (best.count > 1 && best.tie)
+		return true;
+	ret->pol = best.pol;
+	ret->reason = pol_reason(best.pol);
+	return true;
+}
+
+void xspd_spd_steer(const struct xspd_spd *spd, const struct xspd_flow *flow,
+		    struct xspd_steer_ref *ret)
+{
+	*ret = (struct xspd_steer_ref){.reason = XSPD_R_NO_POLICY};
+	if (!steer_type(spd, flow, XSPD_SUB, ret))
+		steer_type(spd, flow, XSPD_MAIN, ret);
+}
+
 struct matches {
 	const struct xspd_pol **pols;
 	size_t count, room;

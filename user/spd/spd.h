@@ -161,6 +161,21 @@ struct xspd_ref {
 void xspd_spd_lookup(const struct xspd_spd *spd, const struct xspd_flow *flow,
 		     struct xspd_ref *ret);
 
+/*
+ * The tunnel for a flow: the if_id of the best out policy over all if_ids but 0, as a linear scan
+ * finds it, sub before main.  flow->dir, ->if_id and ->oif are not looked at: an xfrm interface
+ * asks without a device.  if_id is 0 where there is none for certain; where several policies of
+ * the one if_id are best, and which of them is not certain, reason is XSPD_R_TIE and pol NULL.
+ */
+struct xspd_steer_ref {
+	const struct xspd_pol *pol;
+	uint32_t if_id;
+	uint32_t best; /* policies that match at the best priority */
+	enum xspd_reason reason;
+};
+void xspd_spd_steer(const struct xspd_spd *spd, const struct xspd_flow *flow,
+		    struct xspd_steer_ref *ret);
+
 /* Every policy of the asked partitions that matches, best first; sub before main. Caller frees
  * *ret. */
 int xspd_spd_matches(const struct xspd_spd *spd, const struct xspd_flow *flow,
