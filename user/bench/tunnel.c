@@ -48,6 +48,17 @@ static int measure(const struct xspd_tunnel_request *request, struct cell *cell,
 	return xspd_tunnel_stream(&cell->tunnel, true, &cell->udp[round]);
 }
 
+static void note_round(const struct xspd_tunnel_request *request, const struct cell *cell,
+		       uint32_t round)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s, %u, round %u: %.0f RR/s, TCP %.1f Mbit/s, UDP %.0f/s",
+		 xspd_tunnel_name(cell->tunnel.way), cell->tunnel.tunnels, round + 1,
+		 cell->rr[round], cell->tcp[round] / 1e6, cell->udp[round]);
+	request->note(request->ctx, text);
+}
+
 static void report(const struct xspd_tunnel_request *request, struct cell *cell)
 {
 	struct xspd_tunnel_row row = {
@@ -110,8 +121,11 @@ int xspd_bench_tunnel(const struct xspd_tunnel_request *request, const char **re
 	err = cells_new(request, cells, &count, ret_what);
 	/* in turn, so that whatever else the machine does meets all of them */
 	for (uint32_t round = 0; round < request->rounds && !err; round++)
-		for (uint32_t i = 0; i < count && !err; i++)
+		for (uint32_t i = 0; i < count && !err; i++) {
 			err = measure(request, &cells[i], round, ret_what);
+			if (!err)
+				note_round(request, &cells[i], round);
+		}
 	for (uint32_t i = 0; i < count && !err; i++) {
 		*ret_what = "the program's time";
 		if (cells[i].tunnel.way == XSPD_TUNNEL_STEER)
