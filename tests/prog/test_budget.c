@@ -12,7 +12,7 @@ static const struct {
 } budget[] = {
 	{"xspd_tc_in", 10},	{"xspd_tc_out", 10},	{"xspd_xdp", 10},
 	{"xspd_do_in", 100000}, {"xspd_do_out", 60000}, {"xspd_do_xdp", 200000},
-	{"xspd_query", 25000},
+	{"xspd_query", 30000},
 };
 
 Test(budget, verified_instructions)
