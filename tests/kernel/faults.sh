@@ -5,13 +5,19 @@
 . tests/lib/tap.sh
 new_ns gw
 new_ns other
+ip -n "$gw" link add e0 type veth peer name e1
 ip -n "$gw" xfrm policy add src 10.0.0.0/8 dst 10.0.0.0/8 dir out priority 10 index 9 action block
 flow="dir out src 10.0.0.1 dst 10.0.0.2"
 says() { "$X" lookup --netns "$gw" --json $flow | field 'd["verdict"] + " " + d["reason"]'; }
 is_now() { [ "$(says)" = "$1" ]; }
 pins() { find "$PINS/$gw" "$PINS/$other" 2>/dev/null | sort; }
-# nothing_left TEXT: no pin of either instance
-nothing_left() { equal "$1: no pin is left" "$(pins)" ""; }
+# What is attached in the namespace: filters, and programs on hooks.
+filters() {
+	for hook in ingress egress; do tc -n "$gw" filter show dev e0 $hook; done
+	in_ns "$gw" bpftool net show | grep e0
+}
+# nothing_left TEXT: no pin of either instance, nothing attached
+nothing_left() { equal "$1: no pin and no filter is left" "$(pins)$(filters)" ""; }
 
 # --- at the start ---
 fails "out of map space" 1 "out of memory; give --capacity" \
@@ -54,12 +60,16 @@ nothing_left "without CAP_BPF"
 
 # --- while it runs ---
 start "$gw" --capacity 64
+check "attach both directions" "$X" attach e0 --ingress --egress --netns "$gw"
 before=$(pins)
+attached=$(filters)
+equal "two programs are attached" "$(grep -c xspd <<<"$attached")" 2
 held() { find "/proc/$daemon/fd" -lname 'anon_inode:bpf-*' | wc -l; }
 maps=$(held)
 equal "it answers" "$(says)" "block block"
 fails "a second daemon of the instance" 1 "another 'xspd run' holds" "$X" run --netns "$gw"
 equal "... leaves the pins alone" "$(pins)" "$before"
+equal "... and what is attached" "$(filters)" "$attached"
 equal "... and the answers" "$(says)" "block block"
 
 # memory ends while the maps grow
@@ -80,6 +90,7 @@ if kill -0 "$daemon" 2>/dev/null; then
 else
 	not_ok "out of memory while growing: the daemon has ended"
 fi
+equal "the same programs are attached" "$(filters)" "$attached"
 equal "one set of pins is left" "$(find "$PINS/$gw/v1" -name 'set-*' | wc -l)" 1
 
 equal "no map or program is held beside those of one set" "$(held)" "$maps"
@@ -88,4 +99,7 @@ ip -n "$gw" xfrm policy flush
 wait_for 20 bash -c "'$X' status --netns '$gw' --json | grep -q '\"policies\": 0,'"
 stop
 check "ended in good order: deferred" is_now "defer doubt"
+equal "... and attached as before" "$(filters)" "$attached"
+check "detach" "$X" detach e0 --netns "$gw"
+equal "... leaves no filter" "$(filters)" ""
 done_testing

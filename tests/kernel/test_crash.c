@@ -42,6 +42,7 @@ struct steps {
 };
 static struct steps *steps;
 static bool recording;
+static bool wedge; /* do not die: never come back */
 static const char *die_at;
 static uint32_t die_nth;
 
@@ -49,8 +50,11 @@ void xspd_crash_point(const char *step)
 {
 	uint32_t i;
 
-	if (die_at && !strcmp(step, die_at) && !--die_nth)
+	if (die_at && !strcmp(step, die_at) && !--die_nth) {
+		while (wedge)
+			pause();
 		raise(SIGKILL);
+	}
 	if (!recording)
 		return;
 	for (i = 0; i < steps->count && strcmp(steps->name[i], step); i++)
@@ -498,4 +502,35 @@ Test(crash, at_any_step)
 	fprintf(stderr, "crash: %u of %u steps, %u deaths, %lu packets counted\n", due,
 		steps->count, deaths, counted);
 	cr_expect_geq(deaths, due, "some steps were never reached");
+}
+
+/* It lives, and its other threads run, but its event loop never comes back. */
+static void wedge_at(const char *at, uint32_t nth)
+{
+	char when[64];
+	int status;
+	pid_t pid;
+
+	snprintf(when, sizeof(when), "wedged, %s", at);
+	policies_base();
+	wedge = true;
+	pid = daemon_fork(at, nth, false);
+	wedge = false;
+	cr_assert(daemon_wait(pid, BASE, when), "%s: too soon", when);
+	policies_change();
+	sleep_out_the_lease(when);
+	/* its last sign of life may be as late as the change */
+	expect_defer(when);
+	cr_assert_eq(waitpid(pid, &status, WNOHANG), 0, "%s: it has ended", when);
+	daemon_kill(pid);
+	expect_succession(when);
+}
+
+Test(crash, wedged)
+{
+	setup();
+	wedge_at("add: linked", BASE + 1); /* the first build adds the others */
+	wedge_at("replace: both linked", 1);
+	wedge_at("flush: one hidden", 1);
+	teardown();
 }

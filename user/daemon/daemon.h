@@ -11,7 +11,8 @@
 #include "plane/plane.h"
 #include "spd/spd.h"
 
-#define XSPD_DAEMON_RCVBUF (64 << 20)
+#define XSPD_DAEMON_RCVBUF  (64 << 20)
+#define XSPD_DAEMON_RECHECK 100000000ull /* ns until counts that differ are compared again */
 
 struct xspd_daemon_opts {
 	struct xspd_plane_opts plane;
@@ -96,13 +97,17 @@ int xspd_daemon_dump(struct xspd_daemon *d);
 void xspd_daemon_rebuild(struct xspd_daemon *d);
 /* The plane failed with @err: on DEFER until it has been built anew. */
 void xspd_daemon_rebuild_later(struct xspd_daemon *d, int err);
+/* Soon; later and later while there is trouble. */
+void xspd_daemon_want_dump(struct xspd_daemon *d);
 /*
  * Ask the kernel for its counts, and its thresholds.  Counts that differ twice are doubt.  Changed
- * thresholds (xfrm's hthresh) are noted and nothing more: see sync.c.
+ * thresholds (xfrm's hthresh) are noted and nothing more: see check.c.
  */
 void xspd_daemon_check(struct xspd_daemon *d);
 /* Apply what is queued. Return: messages read, or a negative errno after xspd_daemon_lost(). */
 int xspd_daemon_drain(struct xspd_daemon *d);
+/* All of it; a source that is faster than we are counts as a loss. */
+int xspd_daemon_drain_dry(struct xspd_daemon *d);
 void xspd_daemon_doubt(struct xspd_daemon *d, uint32_t set, uint32_t clear);
 void xspd_daemon_beat(struct xspd_daemon *d);
 /* Copy the statistics into the live record. */

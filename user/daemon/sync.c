@@ -12,8 +12,8 @@
 #define BACKOFF_MAX  (5000 * MS)
 #define CALM	     (10000 * MS) /* without trouble, and it is forgotten */
 #define REREAD_DELAY (200 * MS)	  /* MIGRATE messages come in swarms */
-#define RECHECK	     (100 * MS)
-#define LOADING	     (2 * MS) /* between looks at whether a set is loaded */
+#define DUMP_SHARE   10		  /* dumps take one part of so many, at most */
+#define LOADING	     (2 * MS)	  /* between looks at whether a set is loaded */
 #define DRAIN_BATCH  256
 #define DRAIN_MOST   64	  /* batches a turn, so that the rest gets its turn too */
 #define DUMP_STRIDE  1024 /* entries between two looks at the events */
@@ -81,8 +81,8 @@ void xspd_daemon_beat(struct xspd_daemon *d)
 	d->beat_at = d->fresh_at + d->beat_every;
 }
 
-/* At once the first time, then ever later while trouble goes on. */
-static uint64_t backed_off(struct xspd_daemon *d)
+/* At once the first time, then ever later while trouble goes on; @most: but no later than that. */
+static uint64_t backed_off(struct xspd_daemon *d, uint64_t most)
 {
 	uint64_t now = now_ns(), at;
 
@@ -90,8 +90,8 @@ static uint64_t backed_off(struct xspd_daemon *d)
 		d->backoff = 0;
 	at = now + d->backoff;
 	d->backoff = d->backoff ? d->backoff * 2 : BACKOFF_MIN;
-	if (d->backoff > BACKOFF_MAX)
-		d->backoff = BACKOFF_MAX;
+	if (d->backoff > most)
+		d->backoff = most;
 	d->calm_at = at + CALM;
 	return at ? at : 1;
 }
@@ -106,7 +106,7 @@ void xspd_daemon_rebuild_later(struct xspd_daemon *d, int err)
 	}
 	xspd_log("plane: %s: deferring to the kernel until it is built anew", strerror(-err));
 	d->rebuild = true;
-	d->rebuild_at = backed_off(d);
+	d->rebuild_at = backed_off(d, BACKOFF_MAX);
 	xspd_daemon_doubt(d, XSPD_DOUBT_GROWING, 0);
 }
 
@@ -154,9 +154,16 @@ void xspd_daemon_rebuild(struct xspd_daemon *d)
 	xspd_daemon_doubt(d, 0, XSPD_DOUBT_GROWING | XSPD_DOUBT_START);
 }
 
-static void want_dump(struct xspd_daemon *d)
+/*
+ * Nothing is answered until it is done: however often events are lost, it is put off only for as
+ * long as keeps the dumps to a tenth of the time.
+ */
+void xspd_daemon_want_dump(struct xspd_daemon *d)
 {
-	d->dump_at = backed_off(d);
+	uint64_t most = d->dump_ns * (DUMP_SHARE - 1);
+
+	most = most < BACKOFF_MIN ? BACKOFF_MIN : most;
+	d->dump_at = backed_off(d, most < BACKOFF_MAX ? most : BACKOFF_MAX);
 	d->reread_at = 0; /* it comes along */
 }
 
@@ -169,7 +176,7 @@ void xspd_daemon_lost(struct xspd_daemon *d, const char *why)
 	xspd_spd_dump_begin(d->spd);
 	if (d->dump_at) /* each loss would put it off for longer */
 		return;
-	want_dump(d);
+	xspd_daemon_want_dump(d);
 	xspd_log("events: %s: reading all policies again", why);
 }
 
@@ -186,7 +193,7 @@ static void unmodelled(struct xspd_daemon *d, const struct xspd_event *event)
 {
 	xspd_daemon_doubt(d, XSPD_DOUBT_UNMODELLED, 0);
 	if (!d->dump_at)
-		want_dump(d);
+		xspd_daemon_want_dump(d);
 	xspd_log("events: message type %u is not understood: reading all policies again",
 		 event->nlmsg_type);
 }
@@ -247,8 +254,7 @@ int xspd_daemon_drain(struct xspd_daemon *d)
 	return total;
 }
 
-/* All of it; a source that is faster than we are counts as a loss. */
-static int drain_dry(struct xspd_daemon *d)
+int xspd_daemon_drain_dry(struct xspd_daemon *d)
 {
 	int n;
 
@@ -299,7 +305,7 @@ static int read_all(struct xspd_daemon *d)
 	if (!err)
 		err = xspd_nl_spdinfo(d->requests, &info);
 	if (!err)
-		err = drain_dry(d);
+		err = xspd_daemon_drain_dry(d);
 	if (!err)
 		err = xspd_nl_defaults(d->requests, &defaults);
 	if (!err)
@@ -344,14 +350,14 @@ static void dump_failed(struct xspd_daemon *d, int err)
 	if (err == -EPERM && !d->ready)
 		return; /* the start fails, and says why */
 	xspd_spd_dump_begin(d->spd);
-	want_dump(d);
+	xspd_daemon_want_dump(d);
 	xspd_log("dump: %s: trying again", strerror(-err));
 }
 
 static int dump_and_patch(struct xspd_daemon *d, bool quiet)
 {
 	struct xspd_spd_diff diff = {};
-	int err = drain_dry(d); /* so that fewer events come in between */
+	int err = xspd_daemon_drain_dry(d); /* so that fewer events come in between */
 
 	if (err < 0)
 		return err;
@@ -386,77 +392,11 @@ int xspd_daemon_dump(struct xspd_daemon *d)
 	}
 	d->stats.dumps++;
 	d->dump_ns = now_ns() - start;
-	d->check_at = now_ns() + RECHECK;
+	d->check_at = now_ns() + XSPD_DAEMON_RECHECK;
 	if (d->rebuild)
 		xspd_daemon_rebuild(d);
 	xspd_daemon_doubt(d, 0,
 			  XSPD_DOUBT_DUMPING | XSPD_DOUBT_LOST_EVENTS | XSPD_DOUBT_UNMODELLED |
 				  XSPD_DOUBT_COUNT_MISMATCH);
 	return 0;
-}
-
-static bool counts_equal(const struct xspd_daemon *d, const struct xspd_spdinfo *info)
-{
-	for (int dir = 0; dir < XSPD_DIR_MAX_; dir++)
-		if (d->spd->count[dir] != info->count[dir])
-			return false;
-	return true;
-}
-
-/*
- * After a change of thresholds (NEWSPDINFO) the kernel builds its lists anew, in the order of age
- * (SEMANTICS 0): what an update in place has left out of order is in order again.  So certain
- * policies stay certain, and each XSPD_P_TIE that is older than the last look but one could be
- * lifted, if only one could know that the building, which is queued work without an event, has
- * been done.  Nothing tells: the thresholds read back are the ones asked for.  The marks stay,
- * and cost DEFERs; lifting one too early would cost a wrong answer.
- */
-static void check_thresholds(struct xspd_daemon *d, const struct xspd_spdinfo *info)
-{
-	struct xspd_spdinfo now = {.lbits4 = info->lbits4,
-				   .rbits4 = info->rbits4,
-				   .lbits6 = info->lbits6,
-				   .rbits6 = info->rbits6};
-	bool changed = d->thresholds_known && memcmp(&d->thresholds, &now, sizeof(now));
-
-	d->thresholds = now;
-	d->thresholds_known = true;
-	if (!changed)
-		return;
-	d->stats.threshold_changes++;
-	xspd_log("thresholds: changed to %u/%u, %u/%u; %u ties stay marked", now.lbits4, now.rbits4,
-		 now.lbits6, now.rbits6, d->spd->ties);
-}
-
-/*
- * Timers take policies out without the lock, so that their events may lag
- * behind the counts: only a difference that stays is one.
- */
-void xspd_daemon_check(struct xspd_daemon *d)
-{
-	struct xspd_spdinfo info;
-	int n;
-
-	if (d->dump_at || drain_dry(d) < 0 || xspd_nl_spdinfo(d->requests, &info) < 0)
-		return;
-	check_thresholds(d, &info);
-	n = xspd_daemon_drain(d);
-	if (n < 0)
-		return;
-	if (n > 0 || counts_equal(d, &info)) { /* n: the counts may be older than the mirror */
-		d->mismatch = false;
-		return;
-	}
-	if (!d->mismatch) {
-		d->mismatch = true;
-		d->check_at = now_ns() + RECHECK;
-		return;
-	}
-	d->mismatch = false;
-	xspd_daemon_doubt(d, XSPD_DOUBT_COUNT_MISMATCH, 0);
-	want_dump(d);
-	xspd_log("counts: the kernel has %u in, %u out, %u fwd, the mirror %u, %u, %u: reading "
-		 "all policies again",
-		 info.count[XSPD_IN], info.count[XSPD_OUT], info.count[XSPD_FWD],
-		 d->spd->count[XSPD_IN], d->spd->count[XSPD_OUT], d->spd->count[XSPD_FWD]);
 }
