@@ -11,10 +11,12 @@ flow="dir out src 10.0.0.1 dst 10.0.0.2"
 says() { "$X" lookup --netns "$gw" --json $flow | field 'd["verdict"] + " " + d["reason"]'; }
 is_now() { [ "$(says)" = "$1" ]; }
 pins() { find "$PINS/$gw" "$PINS/$other" 2>/dev/null | sort; }
-# What is attached in the namespace: filters, and programs on hooks.
+# What is attached in the namespace: filters of clsact, and links.
 filters() {
 	for hook in ingress egress; do tc -n "$gw" filter show dev e0 $hook; done
-	in_ns "$gw" bpftool net show | grep e0
+	for link in "$PINS/$gw"/v1/links/*; do
+		[ ! -e "$link" ] || in_ns "$gw" bpftool link show pinned "$link" | grep prog
+	done
 }
 # nothing_left TEXT: no pin of either instance, nothing attached
 nothing_left() { equal "$1: no pin and no filter is left" "$(pins)$(filters)" ""; }
@@ -63,7 +65,7 @@ start "$gw" --capacity 64
 check "attach both directions" "$X" attach e0 --ingress --egress --netns "$gw"
 before=$(pins)
 attached=$(filters)
-equal "two programs are attached" "$(grep -c xspd <<<"$attached")" 2
+equal "two programs are attached" "$(grep -c prog <<<"$attached")" 2
 held() { find "/proc/$daemon/fd" -lname 'anon_inode:bpf-*' | wc -l; }
 maps=$(held)
 equal "it answers" "$(says)" "block block"
