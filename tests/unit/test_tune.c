@@ -12,10 +12,10 @@ static const struct xspd_tune_bits hosts = {32, 32, 128, 128};
 /* One step, one nanosecond, so that costs can be counted. */
 static const struct xspd_tune_costs unit = {
 	.base = 1,
-	.walk = {1, 1, 1, 1},
-	.host = {1, 1, 1, 1},
-	.tree = {1, 1, 1, 1},
-	.insert = {1, 1, 1, 1},
+	.walk = {1, 1, 1, 1, 1},
+	.host = {1, 1, 1, 1, 1},
+	.tree = {1, 1, 1, 1, 1},
+	.insert = {1, 1, 1, 1, 1},
 };
 
 struct set {
@@ -310,9 +310,10 @@ Test(tune, sub_policies_double_the_hash)
 
 Test(tune, costs_are_interpolated)
 {
-	const double table[XSPD_TUNE_SIZES] = {10, 20, 40, 80};
+	const double table[XSPD_TUNE_SIZES] = {5, 10, 20, 40, 80};
 
-	cr_expect_float_eq(xspd_tune_cost(table, 1), 10, 1e-9);
+	cr_expect_float_eq(xspd_tune_cost(table, 0), 5, 1e-9);
+	cr_expect_float_eq(xspd_tune_cost(table, 1), 5, 1e-9);
 	cr_expect_float_eq(xspd_tune_cost(table, 3000), 20, 1e-9);
 	cr_expect_float_eq(xspd_tune_cost(table, 16000), 40, 1e-9);
 	cr_expect_gt(xspd_tune_cost(table, 1000000), 80);

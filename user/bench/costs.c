@@ -112,19 +112,11 @@ static int list_time(struct rig *rig, uint32_t count, double *ret_walk, double *
 	return 0;
 }
 
-static int host_time(struct rig *rig, uint32_t count, double *ret)
+/* A lookup that finds one of @count policies of a shape that has no lists. */
+static int found_time(struct rig *rig, const char *shape, uint32_t count, double *ret)
 {
 	double ns, insert;
-	int err = shape_time(rig, "mesh", count, true, &ns, &insert);
-
-	*ret = positive(ns - rig->base);
-	return err;
-}
-
-static int tree_time(struct rig *rig, uint32_t count, double *ret)
-{
-	double ns, insert;
-	int err = shape_time(rig, "roadwarrior", count, true, &ns, &insert);
+	int err = shape_time(rig, shape, count, true, &ns, &insert);
 
 	*ret = positive(ns - rig->base);
 	return err;
@@ -138,28 +130,31 @@ static int lists_time(struct rig *rig)
 {
 	struct xspd_tune_costs *costs = rig->costs;
 	double chase[XSPD_TUNE_SIZES], insert = 0, slope;
-	int err = list_time(rig, (uint32_t)xspd_tune_sizes[0], &costs->walk[0], &insert);
+	int err = list_time(rig, (uint32_t)xspd_tune_sizes[1], &costs->walk[1], &insert);
 
+	costs->walk[0] = costs->walk[1];
 	if (!err)
-		err = list_time(rig, (uint32_t)xspd_tune_sizes[1], &costs->walk[1], &insert);
+		err = list_time(rig, (uint32_t)xspd_tune_sizes[2], &costs->walk[2], &insert);
 	if (err < 0)
 		return err;
 	for (int i = 0; i < XSPD_TUNE_SIZES; i++)
 		chase[i] = xspd_bench_chase((uint32_t)xspd_tune_sizes[i]);
-	slope = (costs->walk[1] - costs->walk[0]) / positive(chase[1] - chase[0]);
+	slope = (costs->walk[2] - costs->walk[1]) / positive(chase[2] - chase[1]);
 	slope = slope < SLOPE_LEAST ? SLOPE_LEAST : slope > SLOPE_MOST ? SLOPE_MOST : slope;
-	for (int i = 2; i < XSPD_TUNE_SIZES; i++)
-		costs->walk[i] = costs->walk[1] + slope * (chase[i] - chase[1]);
+	for (int i = 3; i < XSPD_TUNE_SIZES; i++)
+		costs->walk[i] = costs->walk[2] + slope * (chase[i] - chase[2]);
 	for (int i = 0; i < XSPD_TUNE_SIZES; i++)
-		costs->insert[i] = costs->walk[i] * insert / costs->walk[1];
+		costs->insert[i] = costs->walk[i] * insert / costs->walk[2];
 	return 0;
 }
 
-/* The last size is reckoned from the two before it. */
-static void extrapolate(double table[XSPD_TUNE_SIZES])
+/* What finding a policy costs in any case is taken off; the last size is reckoned from two. */
+static void table_finish(double table[XSPD_TUNE_SIZES], double hit)
 {
 	int last = XSPD_TUNE_SIZES - 1;
 
+	for (int i = 0; i < last; i++)
+		table[i] = positive(table[i] - hit);
 	table[last] = 2 * table[last - 1] - table[last - 2];
 	if (table[last] < table[last - 1])
 		table[last] = table[last - 1];
@@ -171,12 +166,14 @@ static int hosts_time(struct rig *rig)
 	int err = 0;
 
 	for (int i = 0; i < XSPD_TUNE_SIZES - 1 && !err; i++) {
-		err = host_time(rig, (uint32_t)xspd_tune_sizes[i], &costs->host[i]);
+		err = found_time(rig, "mesh", (uint32_t)xspd_tune_sizes[i], &costs->host[i]);
 		if (!err)
-			err = tree_time(rig, (uint32_t)xspd_tune_sizes[i], &costs->tree[i]);
+			err = found_time(rig, "roadwarrior", (uint32_t)xspd_tune_sizes[i],
+					 &costs->tree[i]);
 	}
-	extrapolate(costs->host);
-	extrapolate(costs->tree);
+	costs->hit = costs->host[0] < costs->tree[0] ? costs->host[0] : costs->tree[0];
+	table_finish(costs->host, costs->hit);
+	table_finish(costs->tree, costs->hit);
 	return err;
 }
 

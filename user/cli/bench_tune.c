@@ -92,6 +92,7 @@ static struct json_object *row_json(const char *name, const struct xspd_tune_row
 	put(o, "predicted_stall_back_ms", row->predicted_stall_back / 1e6);
 	put(o, "measured_stall_back_ms", row->measured_stall_back / 1e6);
 	put(costs, "base", row->costs.base);
+	put(costs, "hit", row->costs.hit);
 	put_table(costs, "walk", row->costs.walk);
 	put_table(costs, "host", row->costs.host);
 	put_table(costs, "tree", row->costs.tree);

@@ -36,22 +36,72 @@ void xspd_lint_check_twins(struct xspd_lint *lint)
 }
 
 /* --- covered ---------------------------------------------------------------------- */
-void xspd_lint_check_never(struct xspd_lint *lint)
+
+/* Classes whose policies can cover one of @own: what they compare, it compares. */
+static uint32_t classes_wider(const struct xspd_lint_table *table, uint32_t own, uint32_t *ret)
+{
+	const struct xspd_lint_class *c = &table->class[own];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < table->classes; i++)
+		if (same_group(c, &table->class[i]) && table->class[i].best <= c->worst &&
+		    xspd_lint_within(table->class[i].mask, c->mask))
+			ret[n++] = i;
+	return n;
+}
+
+static uint32_t cover_of(struct xspd_lint_table *table, uint32_t item, const uint32_t *wider,
+			 uint32_t count)
+{
+	const struct xspd_lint_item *own = &table->item[item];
+	uint32_t best = XSPD_LINT_NONE, found;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (table->class[wider[i]].best > own->pol->priority)
+			continue;
+		found = xspd_lint_find(table, wider[i], own->value);
+		if (found < best && xspd_lint_better(table->item[found].pol, own->pol))
+			best = found;
+	}
+	return best;
+}
+
+static void class_never(struct xspd_lint *lint, uint32_t class, uint32_t *wider)
 {
 	struct xspd_lint_table *table = &lint->table;
+	const struct xspd_lint_class *c = &table->class[class];
+	uint32_t count = classes_wider(table, class, wider);
+	size_t nr;
 
-	for (uint32_t i = 0; i < table->count && !lint->err; i++) {
-		struct xspd_lint_box box = xspd_lint_box(table, i);
-		size_t nr;
+	if (table->work < (uint64_t)count * c->count) {
+		table->incomplete = true;
+		return;
+	}
+	table->work -= (uint64_t)count * c->count;
+	for (uint32_t m = 0; m < c->count && !lint->err; m++) {
+		uint32_t i = table->member[c->at + m];
 
 		if (table->item[i].covered != XSPD_LINT_NONE)
 			continue;
-		table->item[i].covered = xspd_lint_cover(table, i, &box);
+		table->item[i].covered = cover_of(table, i, wider, count);
 		if (table->item[i].covered == XSPD_LINT_NONE)
 			continue;
 		nr = xspd_lint_add(lint, XSPD_LINT_NEVER, XSPD_LINT_WARNING, table->item[i].pol);
 		xspd_lint_more(lint, nr, table->item[table->item[i].covered].pol);
 	}
+}
+
+void xspd_lint_check_never(struct xspd_lint *lint)
+{
+	uint32_t *wider = calloc(lint->table.classes + 1ul, sizeof(*wider));
+
+	if (!wider) {
+		lint->err = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < lint->table.classes && !lint->err; i++)
+		class_never(lint, i, wider);
+	free(wider);
 }
 
 /* --- bypasses ----------------------------------------------------------------------- */
@@ -108,7 +158,7 @@ static void class_bypass(struct xspd_lint *lint, uint32_t own, struct taken *tak
 
 	for (uint32_t i = 0; i < table->classes; i++) {
 		class = &table->class[i];
-		if (!same_group(c, class) || class->best > c->worst ||
+		if (!class->hard || !same_group(c, class) || class->best > c->worst ||
 		    xspd_lint_within(c->mask, class->mask))
 			continue;
 		for (int w = 0; w < XSPD_LINT_WORDS; w++)

@@ -7,7 +7,7 @@
 #include "lint/table.h"
 
 /* Steps of all comparisons together: some seconds. */
-#define WORK 200000000ull
+#define WORK 80000000ull
 
 struct fill {
 	uint64_t mask[XSPD_LINT_WORDS];
@@ -52,16 +52,36 @@ static struct fill fill_of(const struct xspd_pol *pol)
 	return fill;
 }
 
-static uint32_t words_hash(uint64_t seed, const uint64_t value[XSPD_LINT_WORDS],
-			   const uint64_t mask[XSPD_LINT_WORDS])
+/* Most masks leave most words alone: only those named are looked at. */
+static uint8_t words_used(const uint64_t mask[XSPD_LINT_WORDS], uint8_t word[XSPD_LINT_WORDS])
+{
+	uint8_t n = 0;
+
+	for (uint8_t i = 0; i < XSPD_LINT_WORDS; i++)
+		if (mask[i])
+			word[n++] = i;
+	return n;
+}
+
+static uint32_t words_hash(uint64_t seed, const uint64_t *value, const uint64_t *mask,
+			   const uint8_t *word, uint8_t words)
 {
 	uint64_t h = seed * 0x9e3779b97f4a7c15ull + 1;
 
-	for (int i = 0; i < XSPD_LINT_WORDS; i++) {
-		h = (h ^ (value[i] & mask[i])) * 0xbf58476d1ce4e5b9ull;
+	for (uint8_t i = 0; i < words; i++) {
+		h = (h ^ (value[word[i]] & mask[word[i]])) * 0xbf58476d1ce4e5b9ull;
 		h ^= h >> 32;
 	}
 	return (uint32_t)(h ^ h >> 17);
+}
+
+static bool words_agree(const uint64_t *a, const uint64_t *b, const uint64_t *mask,
+			const uint8_t *word, uint8_t words)
+{
+	for (uint8_t i = 0; i < words; i++)
+		if ((a[word[i]] ^ b[word[i]]) & mask[word[i]])
+			return false;
+	return true;
 }
 
 /* --- classes ------------------------------------------------------------------- */
@@ -78,7 +98,8 @@ static uint32_t class_for(struct xspd_lint_table *table, uint32_t *slot, const s
 			  const struct fill *fill)
 {
 	uint64_t seed = (uint64_t)pol->dir << 16 | (uint64_t)pol->type << 8 | pol->sel.family;
-	uint32_t i = words_hash(seed, fill->mask, fill->mask);
+	uint8_t word[XSPD_LINT_WORDS], words = words_used(fill->mask, word);
+	uint32_t i = words_hash(seed, fill->mask, fill->mask, word, words);
 
 	for (;; i++) {
 		uint32_t *s = &slot[i & table->mask];
@@ -91,7 +112,9 @@ static uint32_t class_for(struct xspd_lint_table *table, uint32_t *slot, const s
 				.type = pol->type,
 				.family = (uint8_t)pol->sel.family,
 				.best = pol->priority, /* they come best first */
+				.words = words,
 			};
+			memcpy(class->word, word, sizeof(word));
 			memcpy(class->mask, fill->mask, sizeof(class->mask));
 			*s = ++table->classes;
 			return table->classes - 1;
@@ -115,6 +138,9 @@ static void members_fill(struct xspd_lint_table *table)
 
 		table->member[class->at + class->count++] = i;
 		class->worst = table->item[i].pol->priority;
+		class->hard |= !xspd_lint_plain(table->item[i].pol);
+		class->mixed |= !xspd_lint_same_treatment(table->item[table->member[class->at]].pol,
+							  table->item[i].pol);
 	}
 }
 
@@ -122,14 +148,15 @@ static void members_fill(struct xspd_lint_table *table)
 static uint32_t *slot_for(const struct xspd_lint_table *table, uint32_t class,
 			  const uint64_t value[XSPD_LINT_WORDS])
 {
-	const uint64_t *mask = table->class[class].mask;
-	uint32_t i = words_hash(class, value, mask);
+	const struct xspd_lint_class *c = &table->class[class];
+	uint32_t i = words_hash(class, value, c->mask, c->word, c->words);
 
 	for (;; i++) {
 		uint32_t *slot = &table->slot[i & table->mask];
 		const struct xspd_lint_item *item = &table->item[*slot - 1];
 
-		if (!*slot || (item->class == class && xspd_lint_agree(item->value, value, mask)))
+		if (!*slot || (item->class == class &&
+			       words_agree(item->value, value, c->mask, c->word, c->words)))
 			return slot;
 	}
 }
@@ -230,30 +257,22 @@ void xspd_lint_table_drop(struct xspd_lint_table *table)
 static uint32_t *join_slot_for(struct xspd_lint_table *table, const uint64_t value[XSPD_LINT_WORDS],
 			       uint32_t priority)
 {
-	uint32_t i = words_hash(table->join_priority ? priority : 0, value, table->join_mask);
+	uint32_t i = words_hash(table->join_priority ? priority : 0, value, table->join_mask,
+				table->join_word, table->join_words);
 
 	for (;; i++) {
 		uint32_t *slot = &table->join_slot[i & table->join_size];
 		const struct xspd_lint_item *item = &table->item[*slot - 1];
 
-		if (!*slot || (xspd_lint_agree(item->value, value, table->join_mask) &&
-			       (!table->join_priority || item->pol->priority == priority)))
+		if (!*slot || ((!table->join_priority || item->pol->priority == priority) &&
+			       words_agree(item->value, value, table->join_mask, table->join_word,
+					   table->join_words)))
 			return slot;
 	}
 }
 
-bool xspd_lint_join(struct xspd_lint_table *table, uint32_t class,
-		    const uint64_t mask[XSPD_LINT_WORDS], bool priority)
+static void join_fill(struct xspd_lint_table *table, const struct xspd_lint_class *c)
 {
-	const struct xspd_lint_class *c = &table->class[class];
-
-	if (table->work < 4ull * c->count) {
-		table->incomplete = true;
-		return false;
-	}
-	table->work -= 4ull * c->count;
-	memcpy(table->join_mask, mask, sizeof(table->join_mask));
-	table->join_priority = priority;
 	for (table->join_size = 3; table->join_size < 2 * c->count;)
 		table->join_size = 2 * table->join_size + 1;
 	memset(table->join_slot, 0, (table->join_size + 1ul) * sizeof(*table->join_slot));
@@ -269,7 +288,37 @@ bool xspd_lint_join(struct xspd_lint_table *table, uint32_t class,
 			*slot = item + 1;
 		table->join_last[*slot - 1] = item;
 	}
+}
+
+bool xspd_lint_join(struct xspd_lint_table *table, uint32_t class,
+		    const uint64_t mask[XSPD_LINT_WORDS], bool priority)
+{
+	const struct xspd_lint_class *c = &table->class[class];
+
+	table->join_priority = priority;
+	table->join_class = XSPD_LINT_NONE;
+	if (xspd_lint_within(c->mask, mask)) {
+		table->join_class = class;
+		return true;
+	}
+	if (table->work < c->count) {
+		table->incomplete = true;
+		return false;
+	}
+	table->work -= c->count;
+	memcpy(table->join_mask, mask, sizeof(table->join_mask));
+	table->join_words = words_used(mask, table->join_word);
+	join_fill(table, c);
 	return true;
+}
+
+/* Of a chain in the class's own index, which knows no priorities. */
+static uint32_t of_priority(const struct xspd_lint_table *table, uint32_t item, uint32_t priority)
+{
+	while (item != XSPD_LINT_NONE && table->join_priority &&
+	       table->item[item].pol->priority != priority)
+		item = table->item[item].next;
+	return item;
 }
 
 uint32_t xspd_lint_probe(struct xspd_lint_table *table, const uint64_t value[XSPD_LINT_WORDS],
@@ -280,7 +329,17 @@ uint32_t xspd_lint_probe(struct xspd_lint_table *table, const uint64_t value[XSP
 		return XSPD_LINT_NONE;
 	}
 	table->work--;
+	if (table->join_class != XSPD_LINT_NONE)
+		return of_priority(table, xspd_lint_find(table, table->join_class, value),
+				   priority);
 	return *join_slot_for(table, value, priority) - 1;
+}
+
+uint32_t xspd_lint_next(const struct xspd_lint_table *table, uint32_t item)
+{
+	if (table->join_class != XSPD_LINT_NONE)
+		return of_priority(table, table->item[item].next, table->item[item].pol->priority);
+	return table->join_next[item];
 }
 
 /* --- order, and what covers --------------------------------------------------------- */
@@ -307,6 +366,14 @@ bool xspd_lint_same_treatment(const struct xspd_pol *a, const struct xspd_pol *b
 	       (a->action == XSPD_BLOCK || !memcmp(&a->tmpl, &b->tmpl, sizeof(a->tmpl)));
 }
 
+bool xspd_lint_uniform(const struct xspd_lint_table *table, const struct xspd_lint_class *a,
+		       const struct xspd_lint_class *b)
+{
+	return !a->mixed && !b->mixed &&
+	       xspd_lint_same_treatment(table->item[table->member[a->at]].pol,
+					table->item[table->member[b->at]].pol);
+}
+
 uint32_t xspd_lint_cover(struct xspd_lint_table *table, uint32_t item,
 			 const struct xspd_lint_box *box)
 {
@@ -320,11 +387,11 @@ uint32_t xspd_lint_cover(struct xspd_lint_table *table, uint32_t item,
 		    class->family != own->family || class->best > pol->priority ||
 		    !xspd_lint_within(class->mask, box->mask))
 			continue;
-		if (table->work < 2) {
+		if (!table->work) {
 			table->incomplete = true;
 			break;
 		}
-		table->work -= 2;
+		table->work--;
 		found = xspd_lint_find(table, i, box->value);
 		if (found < best && xspd_lint_better(table->item[found].pol, pol))
 			best = found;

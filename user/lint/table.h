@@ -41,7 +41,10 @@ struct xspd_lint_item {
 /* All policies of one direction, type and family with the same mask. */
 struct xspd_lint_class {
 	uint64_t mask[XSPD_LINT_WORDS];
+	uint8_t word[XSPD_LINT_WORDS], words; /* those that the mask has bits in */
 	uint8_t dir, type, family;
+	bool mixed;	      /* its policies do not all say the same */
+	bool hard;	      /* some of them protect or block */
 	uint32_t at, count;   /* in member[], best first */
 	uint32_t best, worst; /* priorities */
 };
@@ -60,7 +63,9 @@ struct xspd_lint_table {
 	/* of the join at hand */
 	uint32_t *join_slot, *join_next, *join_last;
 	uint64_t join_mask[XSPD_LINT_WORDS];
+	uint8_t join_word[XSPD_LINT_WORDS], join_words;
 	uint32_t join_size;
+	uint32_t join_class; /* whose own index serves: its mask is the join's; NONE: none does */
 	bool join_priority;
 };
 
@@ -80,10 +85,7 @@ bool xspd_lint_join(struct xspd_lint_table *table, uint32_t class,
 		    const uint64_t mask[XSPD_LINT_WORDS], bool priority);
 uint32_t xspd_lint_probe(struct xspd_lint_table *table, const uint64_t value[XSPD_LINT_WORDS],
 			 uint32_t priority);
-static inline uint32_t xspd_lint_next(const struct xspd_lint_table *table, uint32_t item)
-{
-	return table->join_next[item];
-}
+uint32_t xspd_lint_next(const struct xspd_lint_table *table, uint32_t item);
 
 /* Of two with equal priority: does their age decide? */
 bool xspd_lint_certain(const struct xspd_pol *a, const struct xspd_pol *b);
@@ -135,6 +137,10 @@ static inline bool xspd_lint_protects(const struct xspd_pol *pol)
 }
 
 bool xspd_lint_same_treatment(const struct xspd_pol *a, const struct xspd_pol *b);
+
+/* Do all policies of two classes say the same? */
+bool xspd_lint_uniform(const struct xspd_lint_table *table, const struct xspd_lint_class *a,
+		       const struct xspd_lint_class *b);
 
 /* The best policy of @item's direction, type and family that is better than @item and covers @box,
  * or NONE. */

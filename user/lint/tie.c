@@ -91,7 +91,15 @@ static void classes_compare(struct xspd_lint_table *table, uint32_t own, uint32_
 	}
 }
 
-/* The one with fewer policies is the one to be walked, the other to be hashed. */
+/* The wider one is to be hashed, if one is: it is already. */
+static void pair_compare(struct xspd_lint_table *table, uint32_t a, uint32_t b, struct tied *tied)
+{
+	if (xspd_lint_within(table->class[a].mask, table->class[b].mask))
+		classes_compare(table, b, a, tied);
+	else
+		classes_compare(table, a, b, tied);
+}
+
 static bool may_tie(const struct xspd_lint_class *a, const struct xspd_lint_class *b)
 {
 	return a->dir == b->dir && a->type == b->type && a->family == b->family &&
@@ -111,7 +119,7 @@ void xspd_lint_check_ties(struct xspd_lint *lint)
 	for (uint32_t i = 0; i < table->classes; i++)
 		for (uint32_t j = i + 1; j < table->classes; j++)
 			if (may_tie(&table->class[i], &table -> class[j]))
-				classes_compare(table, i, j, tied);
+				pair_compare(table, i, j, tied);
 	for (uint32_t i = 0; i < table->count && !lint->err; i++) {
 		if (!tied[i].count)
 			continue;

@@ -9,6 +9,7 @@
 #define CANDIDATES_MOST 512
 #define CELLS_MOST	4096 /* that one policy is divided into */
 #define BATCH		1024 /* policies looked at together */
+#define KINDS_MOST	24   /* of selectors that cover one kind together */
 
 struct cells {
 	const struct xspd_lint_table *table;
@@ -134,16 +135,52 @@ static void batch_probe(struct xspd_lint_table *table, struct batch *batch, uint
 	}
 }
 
-static void batch_gather(struct xspd_lint_table *table, struct batch *batch, uint32_t own)
+/* The classes that can take the largest parts of one of @own, and whether that can be all. */
+struct kinds {
+	uint32_t class[KINDS_MOST];
+	uint64_t share[KINDS_MOST];
+	uint32_t count;
+	uint64_t sum;
+};
+
+static void kinds_add(struct kinds *kinds, uint32_t class, uint64_t share)
+{
+	uint32_t i = kinds->count < KINDS_MOST ? kinds->count++ : KINDS_MOST;
+
+	if (i == KINDS_MOST && kinds->share[--i] >= share)
+		return;
+	for (; i > 0 && kinds->share[i - 1] < share; i--) {
+		kinds->class[i] = kinds->class[i - 1];
+		kinds->share[i] = kinds->share[i - 1];
+	}
+	kinds->class[i] = class;
+	kinds->share[i] = share;
+}
+
+static struct kinds kinds_of(const struct xspd_lint_table *table, uint32_t own)
+{
+	struct kinds kinds = {};
+	uint64_t share;
+
+	for (uint32_t i = 0; i < table->classes; i++) {
+		share = class_share(&table->class[own], &table -> class[i]);
+		if (share)
+			kinds_add(&kinds, i, share);
+	}
+	for (uint32_t i = 0; i < kinds.count; i++)
+		kinds.sum += kinds.share[i];
+	return kinds;
+}
+
+static void batch_gather(struct xspd_lint_table *table, struct batch *batch, uint32_t own,
+			 const struct kinds *kinds)
 {
 	uint64_t mask[XSPD_LINT_WORDS];
 
-	for (uint32_t i = 0; i < table->classes; i++) {
-		if (!class_share(&table->class[own], &table -> class[i]))
-			continue;
+	for (uint32_t i = 0; i < kinds->count; i++) {
 		for (int w = 0; w < XSPD_LINT_WORDS; w++)
-			mask[w] = table->class[own].mask[w] & table->class[i].mask[w];
-		if (!xspd_lint_join(table, i, mask, false)) {
+			mask[w] = table->class[own].mask[w] & table->class[kinds->class[i]].mask[w];
+		if (!xspd_lint_join(table, kinds->class[i], mask, false)) {
 			batch->count = 0;
 			return;
 		}
@@ -182,16 +219,8 @@ static void batch_judge(struct xspd_lint *lint, struct batch *batch)
 	}
 }
 
-static bool worth_a_look(const struct xspd_lint_table *table, uint32_t class)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < table->classes && sum < WHOLE; i++)
-		sum += class_share(&table->class[class], &table -> class[i]);
-	return sum >= WHOLE;
-}
-
-static void class_judge(struct xspd_lint *lint, struct batch *batch, uint32_t class)
+static void class_judge(struct xspd_lint *lint, struct batch *batch, uint32_t class,
+			const struct kinds *kinds)
 {
 	struct xspd_lint_table *table = &lint->table;
 	const struct xspd_lint_class *c = &table->class[class];
@@ -205,7 +234,7 @@ static void class_judge(struct xspd_lint *lint, struct batch *batch, uint32_t cl
 			    !table->item[item].pol->unmodelled)
 				batch->item[batch->count++] = item;
 		}
-		batch_gather(table, batch, class);
+		batch_gather(table, batch, class, kinds);
 		batch_judge(lint, batch);
 	}
 }
@@ -219,8 +248,11 @@ void xspd_lint_check_unions(struct xspd_lint *lint)
 		lint->err = -ENOMEM;
 		return;
 	}
-	for (uint32_t i = 0; i < lint->table.classes && !lint->err; i++)
-		if (worth_a_look(&lint->table, i))
-			class_judge(lint, &batch, i);
+	for (uint32_t i = 0; i < lint->table.classes && !lint->err; i++) {
+		struct kinds kinds = kinds_of(&lint->table, i);
+
+		if (kinds.sum >= WHOLE)
+			class_judge(lint, &batch, i, &kinds);
+	}
 	free(batch.candidate);
 }

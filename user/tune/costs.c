@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tune/tune.h"
 
-/* As "xspd tune --calibrate" found them on an idle machine. */
+/* As "xspd bench tune" found them on an AMD EPYC with nothing else to do, Linux 6.18. */
 const struct xspd_tune_costs xspd_tune_costs_builtin = {
-	.base = 110,
-	.walk = {6, 12, 40, 90},
-	.host = {50, 100, 250, 500},
-	.tree = {60, 200, 400, 900},
-	.insert = {10, 20, 60, 110},
-	.rebuild = 1000,
+	.base = 35,
+	.hit = 200,
+	.walk = {6, 6, 15, 20, 60},
+	.host = {10, 80, 150, 350, 600},
+	.tree = {20, 120, 270, 500, 700},
+	.insert = {7, 7, 19, 25, 70},
+	.rebuild = 300,
 };

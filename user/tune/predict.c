@@ -6,7 +6,7 @@
 
 #define SAMPLES 1024 /* lookups per direction and family */
 
-const double xspd_tune_sizes[XSPD_TUNE_SIZES] = {300, 3000, 16000, 100000};
+const double xspd_tune_sizes[XSPD_TUNE_SIZES] = {1, 300, 3000, 16000, 100000};
 
 double xspd_tune_cost(const double table[XSPD_TUNE_SIZES], double n)
 {
@@ -62,15 +62,20 @@ static uint32_t list_walk(struct walk *w, uint32_t list)
 	return w->found ? better(w, l) : l->length;
 }
 
-static void hash_walk(struct walk *w, uint8_t side, xspd_u128 d, xspd_u128 s)
+/*
+ * A chain's first policy is not in the cache, unless the same chain has just been
+ * walked for another type; where there is none, another may be met by chance.
+ */
+static void hash_walk(struct walk *w, uint8_t side, xspd_u128 d, xspd_u128 s, bool again)
 {
 	const struct xspd_tune_costs *costs = &w->tune->costs;
 	uint32_t entries = list_walk(w, xspd_tune_hash_find(w->tune, side, d, s));
-	double host = xspd_tune_cost(costs->host, w->policies);
+	double host = again ? 0 : xspd_tune_cost(costs->host, w->policies);
 
 	if (entries)
 		w->ns += host + (entries - 1) * xspd_tune_cost(costs->walk, w->policies);
-	w->ns += host * xspd_tune_collisions(w->tune, side / 2) / 2;
+	else
+		w->ns += host * xspd_tune_collisions(w->tune, side / 2) / 2;
 }
 
 /* A descent, and the walk of the list at its end: what comes first there was not in the cache. */
@@ -119,19 +124,19 @@ static const struct xspd_tune_bin *other_bin(const struct xspd_tune *tune,
 static double lookup(const struct xspd_tune *tune, const struct xspd_tune_item *target,
 		     uint32_t policies, xspd_u128 d, xspd_u128 s, bool both)
 {
-	struct walk w = {tune, target, policies, false, tune->costs.base};
+	struct walk w = {tune, target, policies, false, tune->costs.base + tune->costs.hit};
 	const struct xspd_tune_bin *other;
 
 	if (tune->costs.sub_policy) { /* asked for both types, whatever there is */
 		struct walk o = {tune, NULL, policies, false, 0};
 
-		hash_walk(&o, target->side, d, s);
+		hash_walk(&o, target->side, d, s, true);
 		other = both ? other_bin(tune, target) : NULL;
 		if (other)
 			bin_walk(&o, other, d, s);
 		w.ns += o.ns;
 	}
-	hash_walk(&w, target->side, d, s);
+	hash_walk(&w, target->side, d, s, false);
 	bin_walk(&w, &tune->bin[target->bin], d, s);
 	return w.ns;
 }

@@ -19,13 +19,14 @@ struct xspd_tune_bits {
 	uint8_t lbits4, rbits4, lbits6, rbits6;
 };
 
-#define XSPD_TUNE_SIZES 4
+#define XSPD_TUNE_SIZES 5
 /* Policies (or nodes) that the costs below are given for; between them they are interpolated. */
 extern const double xspd_tune_sizes[XSPD_TUNE_SIZES];
 
 /* What the steps of a lookup cost a machine, in ns, when traffic meets so many policies. */
 struct xspd_tune_costs {
 	double base;			/* of any lookup, in an SPD that is not empty */
+	double hit;			/* of one that finds a policy, besides */
 	double walk[XSPD_TUNE_SIZES];	/* one more policy in a list */
 	double host[XSPD_TUNE_SIZES];	/* one policy found by hash */
 	double tree[XSPD_TUNE_SIZES];	/* one policy found in a tree of that many nodes */
