@@ -16,8 +16,8 @@
 int xspd_bench_costs(struct xspd_tune_costs *ret, const char **ret_what);
 
 /*
- * Median ns of a policy lookup: @lab's minus @empty's, which has no policy at
- * all, over the same flows.
+ * ns of a policy lookup: @lab's minus @empty's, which has no policy at all, over the same
+ * flows; of several rounds the fastest of each, since other work can only slow them.
  */
 int xspd_bench_lookup_ns(struct xspd_lab *lab, struct xspd_lab *empty, enum xspd_lab_way way,
 			 const struct xspd_flow *flows, uint32_t count, double *ret);

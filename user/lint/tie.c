@@ -100,10 +100,11 @@ static void pair_compare(struct xspd_lint_table *table, uint32_t a, uint32_t b, 
 		classes_compare(table, a, b, tied);
 }
 
-static bool may_tie(const struct xspd_lint_class *a, const struct xspd_lint_class *b)
+static bool may_differ(const struct xspd_lint_table *table, const struct xspd_lint_class *a,
+		       const struct xspd_lint_class *b)
 {
 	return a->dir == b->dir && a->type == b->type && a->family == b->family &&
-	       a->best <= b->worst && b->best <= a->worst;
+	       a->best <= b->worst && b->best <= a->worst && !xspd_lint_uniform(table, a, b);
 }
 
 void xspd_lint_check_ties(struct xspd_lint *lint)
@@ -118,7 +119,7 @@ void xspd_lint_check_ties(struct xspd_lint *lint)
 	}
 	for (uint32_t i = 0; i < table->classes; i++)
 		for (uint32_t j = i + 1; j < table->classes; j++)
-			if (may_tie(&table->class[i], &table -> class[j]))
+			if (may_differ(table, &table->class[i], &table->class[j]))
 				pair_compare(table, i, j, tied);
 	for (uint32_t i = 0; i < table->count && !lint->err; i++) {
 		if (!tied[i].count)

@@ -163,7 +163,7 @@ static struct kinds kinds_of(const struct xspd_lint_table *table, uint32_t own)
 	uint64_t share;
 
 	for (uint32_t i = 0; i < table->classes; i++) {
-		share = class_share(&table->class[own], &table -> class[i]);
+		share = class_share(&table->class[own], &table->class[i]);
 		if (share)
 			kinds_add(&kinds, i, share);
 	}

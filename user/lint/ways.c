@@ -150,7 +150,7 @@ static void ways(struct xspd_lint *lint, bool *answered, struct reqids *out, str
 			find_exact(table, i, answered);
 	for (uint32_t i = 0; i < table->classes; i++)
 		for (uint32_t j = 0; j < table->classes; j++)
-			if (opposite(&table->class[i], &table -> class[j]) &&
+			if (opposite(&table->class[i], &table->class[j]) &&
 			    !all_answered(table, i, answered))
 				class_answer(table, i, j, answered);
 	report(lint, answered, in_only);

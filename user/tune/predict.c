@@ -96,6 +96,8 @@ static void bin_walk(struct walk *w, const struct xspd_tune_bin *bin, xspd_u128 
 	uint32_t any;
 
 	if (dst != XSPD_TUNE_NONE && tune->node[dst].subs) {
+		/* each destination has a tree of its own, whose root is in no cache */
+		w->ns += xspd_tune_cost(tune->costs.host, bin->dsts) / 2;
 		node = xspd_tune_node_find(tune, tune->node[dst].sub, tune->node[dst].subs, s);
 		tree_walk(w, node == XSPD_TUNE_NONE ? node : tune->node[node].list,
 			  tune->node[dst].subs);
