@@ -182,7 +182,8 @@ observed() {
 			"40 20 21 11"
 	else
 		# the encapsulated packets are this host's own: no hook sees them outside of ESP
-		equal "$2: in policies count what is forged" "$(more policy-8 policy-9)" "30 0 0 0"
+		equal "$2: policies count what is forged, where it leaves and where it arrives" \
+			"$(more policy-8 policy-9)" "30 0 0 30"
 	fi
 	equal "$2: nothing is a tie" "$(more ingress-tie egress-tie)" "0 0 0 0"
 }
