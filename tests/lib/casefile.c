@@ -4,97 +4,11 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "lib/case_words.h"
+#include "lib/case_keys.h"
 #include "lib/casefile.h"
 #include "lib/netns.h"
 #include "nl/nl.h"
 #include "util.h"
-
-static const char *const dirs[] = {"in", "out", "fwd"};
-static const char *const actions[] = {"allow", "block"};
-static const char *const types[] = {"main", "sub"};
-
-/* The template that names the policy is there in any case; "tmpl" makes it a required one. */
-static int read_tmpl(struct case_reader *r, struct xspd_pol *pol)
-{
-	char *word = strtok_r(NULL, " ", &r->save);
-	uint32_t ignored;
-
-	if (!word || strcmp(word, "reqid"))
-		return refuse(r, "tmpl without reqid");
-	pol->tmpl.required = 1;
-	return read_number(r, strtok_r(NULL, " ", &r->save), &ignored);
-}
-
-static int read_action(struct case_reader *r, const char *word, struct xspd_pol *pol)
-{
-	int action = read_choice(r, word, actions, 2);
-
-	if (action < 0)
-		return action;
-	pol->action = (uint8_t)action;
-	if (action == XSPD_BLOCK)
-		pol->tmpl.required = 0;
-	return 0;
-}
-
-/* One key of a policy line, its value taken from the line. */
-static int read_policy_key(struct case_reader *r, const char *key, struct xspd_pol *pol)
-{
-	struct xfrm_selector *sel = &pol->sel;
-	char *word;
-	int choice;
-
-	if (strcmp(key, "tmpl") == 0)
-		return read_tmpl(r, pol);
-	word = strtok_r(NULL, " ", &r->save);
-	if (strcmp(key, "src") == 0)
-		return read_address(r, word, &sel->saddr, &sel->prefixlen_s, &sel->family);
-	if (strcmp(key, "dst") == 0)
-		return read_address(r, word, &sel->daddr, &sel->prefixlen_d, &sel->family);
-	if (strcmp(key, "proto") == 0)
-		return read_proto(r, word, &sel->proto);
-	if (strcmp(key, "sport") == 0)
-		return read_port(r, word, &sel->sport, &sel->sport_mask);
-	if (strcmp(key, "dport") == 0)
-		return read_port(r, word, &sel->dport, &sel->dport_mask);
-	if (strcmp(key, "mark") == 0)
-		return read_masked(r, word, 0xffffffff, &pol->mark, &pol->mark_mask);
-	if (strcmp(key, "if_id") == 0)
-		return read_number(r, word, &pol->if_id);
-	if (strcmp(key, "priority") == 0)
-		return read_number(r, word, &pol->priority);
-	if (strcmp(key, "action") == 0)
-		return read_action(r, word, pol);
-	if (strcmp(key, "dev") == 0) {
-		sel->ifindex = word ? (int)netns_device(word) : 0;
-		return sel->ifindex ? 0 : refuse(r, "no device: %s", word ? word : "(nothing)");
-	}
-	if (strcmp(key, "dir") == 0) {
-		choice = read_choice(r, word, dirs, 3);
-		pol->dir = (uint8_t)choice;
-		return choice < 0 ? choice : 0;
-	}
-	if (strcmp(key, "ptype") == 0) {
-		choice = read_choice(r, word, types, 2);
-		pol->type = (uint8_t)choice;
-		return choice < 0 ? choice : 0;
-	}
-	return refuse(r, "unknown key: %s", key);
-}
-
-static int read_policy_keys(struct case_reader *r, struct xspd_pol *pol)
-{
-	const char *key;
-	int err;
-
-	while ((key = strtok_r(NULL, " ", &r->save))) {
-		err = read_policy_key(r, key, pol);
-		if (err)
-			return err;
-	}
-	return 0;
-}
 
 static struct case_policy *policy_find(struct casefile *cf, const char *name)
 {
@@ -125,24 +39,24 @@ static struct case_policy *policy_add(struct casefile *cf, const char *name)
 /* policy, update, delete: a name, then keys.  Only a delete leaves no trace for later lines. */
 static int read_policy(struct case_reader *r)
 {
-	const char *name = strtok_r(NULL, " ", &r->save);
+	const char *name = xspd_words_next(&r->w);
 	struct case_policy *policy;
 	struct xspd_pol pol;
 	int err;
 
 	if (!name || strlen(name) >= CASE_NAME_MAX)
-		return refuse(r, "no name, or too long a one");
+		return xspd_words_refuse(&r->w, "no name, or too long a one");
 	policy = policy_find(r->cf, name);
 	if (policy && r->step->kind == CASE_POLICY)
-		return refuse(r, "%s is there already", name);
+		return xspd_words_refuse(&r->w, "%s is there already", name);
 	if (!policy && r->step->kind == CASE_DELETE)
-		return refuse(r, "%s is not there", name);
+		return xspd_words_refuse(&r->w, "%s is not there", name);
 	if (!policy)
 		policy = policy_add(r->cf, name);
 	if (!policy)
 		return -ENOMEM;
 	pol = policy->pol;
-	err = read_policy_keys(r, &pol);
+	err = case_read_policy_keys(r, &pol);
 	if (err)
 		return err;
 	r->step->pol = pol;
@@ -154,8 +68,8 @@ static int read_policy(struct case_reader *r)
 
 static int read_default(struct case_reader *r)
 {
-	int dir = read_choice(r, strtok_r(NULL, " ", &r->save), dirs, 3);
-	int action = read_choice(r, strtok_r(NULL, " ", &r->save), actions, 2);
+	int dir = xspd_words_choice(&r->w, xspd_words_next(&r->w), xspd_words_dirs, 3);
+	int action = xspd_words_choice(&r->w, xspd_words_next(&r->w), xspd_words_actions, 2);
 
 	if (dir < 0 || action < 0)
 		return -EINVAL;
@@ -164,48 +78,11 @@ static int read_default(struct case_reader *r)
 	return 0;
 }
 
-static int read_flow_key(struct case_reader *r, const char *key, struct xspd_flow *flow)
-{
-	static const char *const frags[] = {"none", "first", "later"};
-	char *word = strtok_r(NULL, " ", &r->save);
-	uint16_t family = flow->family;
-	uint32_t value;
-	__be16 mask;
-	int err;
-
-	if (strcmp(key, "src") == 0)
-		err = read_address(r, word, flow->saddr, NULL, &family);
-	else if (strcmp(key, "dst") == 0)
-		err = read_address(r, word, flow->daddr, NULL, &family);
-	else if (strcmp(key, "proto") == 0)
-		err = read_proto(r, word, &flow->proto);
-	else if (strcmp(key, "sport") == 0)
-		err = read_port(r, word, &flow->sport, &mask);
-	else if (strcmp(key, "dport") == 0)
-		err = read_port(r, word, &flow->dport, &mask);
-	else if (strcmp(key, "mark") == 0)
-		err = read_number(r, word, &flow->mark);
-	else if (strcmp(key, "if_id") == 0)
-		err = read_number(r, word, &flow->if_id);
-	else if (strcmp(key, "dir") == 0)
-		flow->dir = (uint8_t)(err = read_choice(r, word, dirs, 3));
-	else if (strcmp(key, "frag") == 0)
-		flow->frag = (uint8_t)(err = read_choice(r, word, frags, 3));
-	else if (strcmp(key, "dev") == 0) {
-		value = word ? netns_device(word) : 0;
-		flow->oif = value;
-		err = value ? 0 : refuse(r, "no device: %s", word ? word : "(nothing)");
-	} else
-		err = refuse(r, "unknown key: %s", key);
-	flow->family = (uint8_t)family;
-	return err < 0 ? err : 0;
-}
-
 static int read_verdict(struct case_reader *r, const char *word)
 {
 	static const char *const names[] = {"defer", "plain", "protect", "block"};
 
-	r->step->verdict = read_choice(r, word, names, 4);
+	r->step->verdict = xspd_words_choice(&r->w, word, names, 4);
 	return r->step->verdict < 0 ? -EINVAL : 0;
 }
 
@@ -213,13 +90,13 @@ static int read_verdict(struct case_reader *r, const char *word)
 static int read_answer(struct case_reader *r)
 {
 	struct case_step *step = r->step;
-	char *name = strtok_r(NULL, " ", &r->save), *colon;
+	char *name = xspd_words_next(&r->w), *colon;
 	const struct case_policy *policy;
 
 	if (!name)
-		return refuse(r, "no answer");
+		return xspd_words_refuse(&r->w, "no answer");
 	if (r->comment && strncmp(r->comment, "verdict: ", 9) == 0 &&
-	    read_verdict(r, strtok_r(r->comment + 9, " ", &r->save)))
+	    read_verdict(r, xspd_words_begin(&r->w, r->comment + 9)))
 		return -EINVAL;
 	step->expect = CASE_NAMED;
 	if (strcmp(name, "none") == 0) {
@@ -229,29 +106,12 @@ static int read_answer(struct case_reader *r)
 	if (strcmp(name, "ambiguous") == 0) {
 		step->expect = CASE_AMBIGUOUS;
 		colon = r->comment ? strchr(r->comment, ':') : NULL;
-		name = colon ? strtok_r(colon + 1, " ", &r->save) : NULL;
+		name = colon ? xspd_words_begin(&r->w, colon + 1) : NULL;
 	}
 	policy = name ? policy_find(r->cf, name) : NULL;
 	if (!policy)
-		return refuse(r, "no such policy: %s", name ? name : "(nothing)");
+		return xspd_words_refuse(&r->w, "no such policy: %s", name ? name : "(nothing)");
 	step->winner = policy->pol.tmpl.reqid;
-	return 0;
-}
-
-/* Up to the arrow or the end of the line. */
-static int read_flow_keys(struct case_reader *r, struct xspd_flow *flow)
-{
-	const char *key;
-	int err;
-
-	while ((key = strtok_r(NULL, " ", &r->save)) && strcmp(key, "->")) {
-		err = read_flow_key(r, key, flow);
-		if (err)
-			return err;
-	}
-	/* received packets are looked up with the loopback device, whatever they came in by */
-	if (flow->dir == XSPD_IN)
-		flow->oif = 1;
 	return 0;
 }
 
@@ -260,7 +120,7 @@ static int read_flow(struct case_reader *r)
 	struct case_step *step = r->step;
 
 	step->verdict = -1;
-	if (read_flow_keys(r, &step->packet))
+	if (case_read_flow_keys(r, &step->packet))
 		return -EINVAL;
 	step->flow = step->packet;
 	if (step->flow.frag)
@@ -272,7 +132,7 @@ static int read_step(struct case_reader *r, char *line)
 {
 	static const char *const kinds[] = {"policy", "update",	 "delete",
 					    "flush",  "default", "flow"};
-	int kind = read_choice(r, strtok_r(line, " ", &r->save), kinds, 6);
+	int kind = xspd_words_choice(&r->w, xspd_words_begin(&r->w, line), kinds, 6);
 
 	if (kind < 0)
 		return kind;
@@ -322,54 +182,10 @@ static int read_line(struct case_reader *r, char *line, unsigned int number)
 	return read_step(r, line);
 }
 
-/* strtok_r() wants to have begun somewhere. */
-static char *words_begin(struct case_reader *r, const char *words)
-{
-	char *copy = malloc(strlen(words) + 3);
-
-	if (copy) {
-		sprintf(copy, ". %s", words);
-		strtok_r(copy, " ", &r->save);
-	}
-	return copy;
-}
-
-struct xspd_pol case_pol(const char *words)
-{
-	char error[128] = "";
-	struct case_reader reader = {.error = error, .error_len = sizeof(error)};
-	xspd_autofree char *copy = words_begin(&reader, words);
-	struct xspd_pol pol = {};
-
-	if (!copy || read_policy_keys(&reader, &pol)) {
-		fprintf(stderr, "%s: %s\n", words, error);
-		abort();
-	}
-	if (pol.tmpl.required) {
-		pol.tmpl.count = 1;
-		pol.tmpl.proto = IPPROTO_ESP;
-	}
-	return pol;
-}
-
-struct xspd_flow case_flow(const char *words)
-{
-	char error[128] = "";
-	struct case_reader reader = {.error = error, .error_len = sizeof(error)};
-	xspd_autofree char *copy = words_begin(&reader, words);
-	struct xspd_flow flow = {};
-
-	if (!copy || read_flow_keys(&reader, &flow)) {
-		fprintf(stderr, "%s: %s\n", words, error);
-		abort();
-	}
-	return flow;
-}
-
 int casefile_read(const char *path, struct casefile **ret, char *error, size_t len)
 {
 	struct casefile *cf = calloc(1, sizeof(*cf));
-	struct case_reader reader = {.cf = cf, .error = error, .error_len = len};
+	struct case_reader reader = {.cf = cf, .w = {.error = error, .error_len = len}};
 	xspd_autofclose FILE *file = fopen(path, "re");
 	xspd_autofree char *line = NULL;
 	unsigned int number = 0;
