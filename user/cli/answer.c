@@ -8,12 +8,16 @@
 #include "cli/selector.h"
 #include "reason.h"
 
-static void print_policy(const char *what, const struct xspd_info *info)
+static void print_policy(const char *what, const struct cli_answer *answer, int nr)
 {
+	const struct xspd_info *info = &answer->info[nr];
 	char text[256];
 
+	printf("%s %u", what, info->index);
+	if (answer->line[nr])
+		printf(" (new, by line %zu; the kernel chooses its number)", answer->line[nr]);
 	cli_selector_text(info, text, sizeof(text));
-	printf("%s %u\n\t%s\n", what, info->index, text);
+	printf("\n\t%s\n", text);
 	cli_traits_text(info, text, sizeof(text));
 	printf("\t%s\n", text);
 	cli_tmpl_text(info, text, sizeof(text));
@@ -41,11 +45,11 @@ void cli_answer_print(const struct cli_answer *answer)
 		printf(" (the kernel decides)");
 	printf("\n");
 	if (answer->info[0].index)
-		print_policy("policy", &answer->info[0]);
+		print_policy("policy", answer, 0);
 	else
 		printf("policy none\n");
 	if (answer->info[1].index)
-		print_policy("and then policy", &answer->info[1]);
+		print_policy("and then policy", answer, 1);
 	print_counter(answer);
 	if (answer->explained)
 		cli_explain_print(&answer->explain, &answer->flow);
@@ -64,6 +68,18 @@ static struct json_object *counter_json(const struct cli_answer *answer)
 	return o;
 }
 
+static struct json_object *policy_json(const struct cli_answer *answer, int nr)
+{
+	struct json_object *o;
+
+	if (!answer->info[nr].index)
+		return NULL;
+	o = cli_policy_json(&answer->info[nr]);
+	if (answer->dry) /* 0: it is there already */
+		cli_json_number(o, "line", answer->line[nr]);
+	return o;
+}
+
 struct json_object *cli_answer_json(const struct cli_answer *answer)
 {
 	static const char *const keys[] = {"policy", "policy2"};
@@ -76,9 +92,7 @@ struct json_object *cli_answer_json(const struct cli_answer *answer)
 	cli_json_text(o, "reason", xspd_reason_name(answer->answer.reason));
 	cli_json_number(o, "tuples", answer->answer.tuples);
 	for (int i = 0; i < 2; i++)
-		json_object_object_add(o, keys[i],
-				       answer->info[i].index ? cli_policy_json(&answer->info[i])
-							     : NULL);
+		json_object_object_add(o, keys[i], policy_json(answer, i));
 	json_object_object_add(o, "counter", counter_json(answer));
 	if (answer->explained) {
 		cli_json_bool(o, "agrees", !cli_answer_disagrees(answer));

@@ -3,22 +3,35 @@
 #include <string.h>
 
 #include "cli/ask.h"
+#include "cli/dry.h"
 #include "cli/mirror.h"
 #include "plane/ask.h"
 #include "util.h"
 
 #define ATTEMPTS 20
 
-int cli_asker_open(struct cli_asker *ret, const char *instance)
+int cli_asker_open(struct cli_asker *ret, const char *instance, const char *with)
 {
-	*ret = (struct cli_asker){};
-	return cli_view_open(&ret->view, instance);
+	struct cli_asker asker = {};
+	int rc = cli_view_open(&asker.view, instance);
+
+	if (rc)
+		return rc;
+	if (with)
+		rc = cli_dry_new(&asker.dry, &asker.view, with);
+	if (rc)
+		cli_asker_close(&asker);
+	else
+		*ret = asker;
+	return rc;
 }
 
 void cli_asker_close(struct cli_asker *asker)
 {
 	xspd_spd_free(asker->spd);
 	asker->spd = NULL;
+	cli_dry_free(asker->dry);
+	asker->dry = NULL;
 	cli_view_close(&asker->view);
 }
 
@@ -85,17 +98,6 @@ static int attempt(struct cli_asker *asker, struct cli_answer *answers, size_t c
 	return -EAGAIN;
 }
 
-/* The set in service: another may have been put there. */
-static int follow(struct cli_view *view)
-{
-	const char *instance = view->instance;
-
-	if (!cli_view_stale(view))
-		return XSPD_DONE;
-	cli_view_close(view);
-	return cli_view_open(view, instance);
-}
-
 static int failed(const struct cli_asker *asker, int err)
 {
 	if (err == -EAGAIN)
@@ -111,7 +113,7 @@ static int run(struct cli_asker *asker, struct cli_answer *answers, size_t count
 	int err = -EAGAIN;
 
 	for (int i = 0; i < ATTEMPTS && err == -EAGAIN; i++) {
-		if (follow(&asker->view))
+		if (cli_view_follow(&asker->view))
 			return XSPD_FAILED;
 		err = attempt(asker, answers, count, explain);
 	}
@@ -137,6 +139,8 @@ int cli_ask(struct cli_asker *asker, struct cli_answer *answers, size_t count, b
 	struct timespec pause = {.tv_nsec = 20000000};
 	int rc;
 
+	if (asker->dry)
+		return cli_dry_ask(asker->dry, answers, count, explain);
 	forget(asker, answers, count);
 	rc = run(asker, answers, count, explain);
 	for (int i = 0; i < 3 && !rc && any_disagrees(answers, count); i++) {
@@ -152,8 +156,10 @@ int cli_ask_many(struct cli_asker *asker, const struct xspd_flow *flows, size_t 
 {
 	int err = -EAGAIN;
 
+	if (asker->dry)
+		return cli_dry_ask_many(asker->dry, flows, count, ret);
 	for (int i = 0; i < ATTEMPTS && err == -EAGAIN; i++) {
-		if (follow(&asker->view))
+		if (cli_view_follow(&asker->view))
 			return XSPD_FAILED;
 		err = xspd_ask(asker->view.query_fd, flows, count, ret);
 		/* a set that is history answers as it did */

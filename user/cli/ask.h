@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Questions to the BPF program behind the pins, and all that is told about an answer. */
+/* Questions to the BPF program behind the pins, or to the mirror with changes, and the answers. */
 #ifndef XSPD_CLI_ASK_H
 #define XSPD_CLI_ASK_H
 
@@ -11,6 +11,8 @@ struct cli_answer {
 	struct xspd_flow flow;
 	struct xspd_answer answer;
 	struct xspd_info info[2]; /* of answer.index, .index2; index 0: none */
+	size_t line[2];		  /* of the changes: it is from there; 0: not */
+	bool dry;
 	struct cli_explain explain;
 	bool explained;
 };
@@ -18,10 +20,14 @@ struct cli_answer {
 struct cli_asker {
 	struct cli_view view;
 	struct xspd_spd *spd; /* of the explanations */
+	struct cli_dry *dry;  /* NULL: the program is asked */
 };
 
-/* Complain themselves: XSPD_DONE or XSPD_FAILED. Leave with cli_asker_close(). */
-int cli_asker_open(struct cli_asker *ret, const char *instance);
+/**
+ * cli_asker_open() - @instance as it is, or with the changes in the file @with (NULL: none).
+ * Complains itself: XSPD_DONE or XSPD_FAILED. Leave with cli_asker_close().
+ */
+int cli_asker_open(struct cli_asker *ret, const char *instance, const char *with);
 void cli_asker_close(struct cli_asker *asker);
 
 /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* xspd lookup: ask the BPF program itself which policy governs a flow. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/ask.h"
 #include "cli/flow.h"
@@ -13,7 +14,7 @@
 struct lookup {
 	struct cli_common common;
 	bool explain, forward, reverse, steer;
-	const char *file, *snat, *dnat;
+	const char *file, *with, *snat, *dnat;
 	struct cli_nat src, dst; /* of snat, dnat */
 	struct cli_path path;
 };
@@ -24,11 +25,13 @@ static int check_options(const struct lookup *lookup, int argc, char **argv)
 		return cli_usage("lookup: --%s goes with --forward",
 				 lookup->snat ? "snat" : "dnat");
 	if (lookup->steer &&
-	    (lookup->explain || lookup->forward || lookup->reverse || lookup->file))
-		return cli_usage("lookup: --steer goes without --explain, --forward, --reverse and "
-				 "--file");
+	    (lookup->explain || lookup->forward || lookup->reverse || lookup->file || lookup->with))
+		return cli_usage("lookup: --steer goes without --explain, --forward, --reverse, "
+				 "--file and --with");
 	if (!lookup->file)
 		return XSPD_DONE;
+	if (lookup->with && !strcmp(lookup->file, "-") && !strcmp(lookup->with, "-"))
+		return cli_usage("lookup: --file and --with cannot both read standard input");
 	if (argc)
 		return cli_usage("lookup: --file %s: takes no words besides, not '%s'",
 				 lookup->file, argv[0]);
@@ -160,7 +163,7 @@ static int answer(struct cli_asker *asker, struct lookup *lookup)
 static int run(struct lookup *lookup)
 {
 	struct cli_asker asker;
-	int rc = cli_asker_open(&asker, lookup->common.instance);
+	int rc = cli_asker_open(&asker, lookup->common.instance, lookup->with);
 
 	if (rc)
 		return rc;
@@ -176,10 +179,15 @@ int lookup_main(int argc, char **argv)
 {
 	struct lookup lookup = {.common = {.reads = true}};
 	const struct cli_option options[] = {
-		{"explain", CLI_FLAG, &lookup.explain}, {"forward", CLI_FLAG, &lookup.forward},
-		{"reverse", CLI_FLAG, &lookup.reverse}, {"steer", CLI_FLAG, &lookup.steer},
-		{"file", CLI_STRING, &lookup.file},	{"snat", CLI_STRING, &lookup.snat},
-		{"dnat", CLI_STRING, &lookup.dnat},	{},
+		{"explain", CLI_FLAG, &lookup.explain},
+		{"forward", CLI_FLAG, &lookup.forward},
+		{"reverse", CLI_FLAG, &lookup.reverse},
+		{"steer", CLI_FLAG, &lookup.steer},
+		{"file", CLI_STRING, &lookup.file},
+		{"with", CLI_STRING, &lookup.with},
+		{"snat", CLI_STRING, &lookup.snat},
+		{"dnat", CLI_STRING, &lookup.dnat},
+		{},
 	};
 	int rc = cli_parse(&lookup.common, options, &argc, &argv);
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/mirror.h"
 #include "plane/pure/info.h"
 #include "spd/mirror.h"
 #include "util.h"
+
+#define ATTEMPTS 20
 
 static int add(struct xspd_spd *spd, const struct xspd_info *info)
 {
@@ -45,4 +48,36 @@ int cli_mirror_read(struct xspd_spd **ret, const struct cli_view *view)
 	else
 		*ret = spd;
 	return err;
+}
+
+static enum xspd_reason doubt_of(const struct cli_view *view)
+{
+	if (view->conf->doubt)
+		return XSPD_R_DOUBT;
+	return view->conf->lease_until < xspd_now(CLOCK_MONOTONIC) ? XSPD_R_LEASE : XSPD_R_NONE;
+}
+
+int cli_mirror_read_settled(struct xspd_spd **ret, struct cli_view *view, const char *who,
+			    enum xspd_reason *ret_doubt)
+{
+	struct xspd_spd *spd = NULL;
+	uint64_t generation;
+
+	for (int i = 0; i < ATTEMPTS; i++) {
+		int err;
+
+		if (cli_view_follow(view))
+			return XSPD_FAILED;
+		generation = cli_view_generation(view);
+		*ret_doubt = doubt_of(view);
+		err = cli_mirror_read(&spd, view);
+		if (err)
+			return cli_fail("%s: %s", who, strerror(-err));
+		if (view->conf->generation == generation && !cli_view_stale(view)) {
+			*ret = spd;
+			return XSPD_DONE;
+		}
+		xspd_spd_free(spd);
+	}
+	return cli_fail("%s: the policies keep changing; try again", who);
 }

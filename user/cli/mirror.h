@@ -13,4 +13,14 @@
  */
 int cli_mirror_read(struct xspd_spd **ret, const struct cli_view *view);
 
+/**
+ * cli_mirror_read_settled() - ... all of one state of the SPD.
+ * @who: begins complaints.
+ * @ret_doubt: why the mirror cannot be relied upon, or XSPD_R_NONE.
+ *
+ * Complains itself: XSPD_DONE or XSPD_FAILED.
+ */
+int cli_mirror_read_settled(struct xspd_spd **ret, struct cli_view *view, const char *who,
+			    enum xspd_reason *ret_doubt);
+
 #endif

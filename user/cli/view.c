@@ -232,6 +232,16 @@ bool cli_view_stale(const struct cli_view *view)
 	return read_link(view, set, sizeof(set)) == 0 && strcmp(set, view->set);
 }
 
+int cli_view_follow(struct cli_view *view)
+{
+	const char *instance = view->instance;
+
+	if (!cli_view_stale(view))
+		return XSPD_DONE;
+	cli_view_close(view);
+	return cli_view_open(view, instance);
+}
+
 uint64_t cli_view_generation(const struct cli_view *view)
 {
 	struct timespec pause = {.tv_nsec = 100000};

@@ -40,6 +40,8 @@ void cli_view_close(struct cli_view *view);
 
 /* Another set was put into service since: this one is history, open it anew. */
 bool cli_view_stale(const struct cli_view *view);
+/* ... which this does, if need be. Complains itself: XSPD_DONE or XSPD_FAILED. */
+int cli_view_follow(struct cli_view *view);
 
 /* A generation between two changes, to compare with later; waits a little for one. */
 uint64_t cli_view_generation(const struct cli_view *view);
