@@ -102,21 +102,20 @@ static void print_row(struct request *request, const struct xspd_bench_row *row)
 	char name[32];
 
 	if (!request->header)
-		printf("%-13s %8s %6s %6s %6s %6s %9s %8s %7s %7s\n%-13s %8s %6s %6s %6s %6s %9s "
-		       "%8s "
-		       "%7s %7s\n",
+		printf("%-12s %8s %7s %6s %5s %5s %7s %7s %6s %7s\n"
+		       "%-12s %8s %7s %6s %5s %5s %7s %7s %6s %7s\n",
 		       "shape", "policies", "mask", "probes", "hit", "miss", "kernel", "kernel",
 		       "map", "publish", "", "", "classes", "a hit", "ns", "ns", "hit ns", "/ hit",
 		       "bytes", "ns");
 	request->header = true;
 	short_name(row->shape, name, sizeof(name));
-	printf("%-13s %8u %6u", name, row->policies, row->tuples);
+	printf("%-12s %8u %7u", name, row->policies, row->tuples);
 	print_number(row->probes, 6, "");
-	print_number(row->hit, 6, "");
-	print_number(row->miss, 6, "");
-	print_number(row->kernel, 9, "");
-	print_number(row->kernel / row->hit, 8, "");
-	print_number(row->bytes, 7, "");
+	print_number(row->hit, 5, "");
+	print_number(row->miss, 5, "");
+	print_number(row->kernel, 7, "");
+	print_number(row->kernel / row->hit, 7, "");
+	print_number(row->bytes, 6, "");
 	print_number(row->publish, 7, "\n");
 	fflush(stdout);
 }
