@@ -29,7 +29,8 @@ static const struct command commands[] = {
 	{"lookup", lookup_main,
 	 "dir D src A dst A [proto P] [sport N dport N | type N code N | key K] [mark M] "
 	 "[if_id N] [dev DEV] [frag first|later] [--explain] [--reverse [iif DEV]] | "
-	 "--forward ... [--snat A[:N]] [--dnat A[:N]] | --steer ... | --file FLOWS",
+	 "--forward ... [--snat A[:N]] [--dnat A[:N]] | --steer ... | --file FLOWS; "
+	 "[--with CHANGES]",
 	 "which policy governs a flow"},
 	{"attach", attach_main,
 	 "DEV --xdp|--ingress|--egress... [--mode observe|mark|enforce|bypass|steer|guard[,...]] "
@@ -50,6 +51,8 @@ static const struct command commands[] = {
 	 "what a lookup costs the kernel, why, and which thresholds make it cheaper"},
 	{"snapshot", snapshot_main, "save|load FILE [--states] [--with-keys]",
 	 "policies and SAs into a file, and back"},
+	{"diff", diff_main, "A B",
+	 "which flows two snapshots, or one and 'live', answer differently"},
 	{"bench", bench_main,
 	 "lookup [--shape S]... [--policies N] [--no-kernel] | start | sync [--full] | path | "
 	 "cache | "

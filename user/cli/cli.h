@@ -25,6 +25,7 @@ int detach_main(int argc, char **argv);
 int exempt_main(int argc, char **argv);
 int mark_main(int argc, char **argv);
 int snapshot_main(int argc, char **argv);
+int diff_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
 int tune_main(int argc, char **argv);
 int lint_main(int argc, char **argv);

@@ -122,16 +122,27 @@ static enum xspd_verdict reason_verdict(enum xspd_reason reason)
 	}
 }
 
-static enum xspd_reason found_reason(const struct xspd_spd *spd, const struct xspd_flow *flow,
+static enum xspd_reason found_reason(const struct xspd_spd *spd, uint8_t dir,
 				     const struct xspd_pol *pol, const struct xspd_pol *pol2)
 {
 	enum xspd_reason one, two;
 
 	if (!pol)
-		return spd->defaults & 1u << flow->dir ? XSPD_R_DEFAULT_BLOCK : XSPD_R_NO_POLICY;
+		return spd->defaults & 1u << dir ? XSPD_R_DEFAULT_BLOCK : XSPD_R_NO_POLICY;
 	one = pol_reason(pol);
 	two = pol2 ? pol_reason(pol2) : one;
 	return reason_verdict(two) > reason_verdict(one) ? two : one;
+}
+
+void xspd_spd_answer(const struct xspd_spd *spd, uint8_t dir, const struct xspd_pol *pol,
+		     struct xspd_ref *ret)
+{
+	*ret = (struct xspd_ref){.reason = XSPD_R_UNMODELLED};
+	if (pol && pol->unmodelled)
+		return;
+	ret->pol = pol;
+	ret->reason = found_reason(spd, dir, pol, NULL);
+	ret->verdict = reason_verdict(ret->reason);
 }
 
 /* The direction in which main is asked after the sub policy @sub was found, -1: it is not. */
@@ -162,7 +173,7 @@ void xspd_spd_lookup(const struct xspd_spd *spd, const struct xspd_flow *flow, s
 		return;
 	ret->pol = pol;
 	ret->pol2 = pol2;
-	ret->reason = found_reason(spd, flow, pol, pol2);
+	ret->reason = found_reason(spd, flow->dir, pol, pol2);
 	ret->verdict = reason_verdict(ret->reason);
 }
 

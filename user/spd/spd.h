@@ -176,6 +176,10 @@ struct xspd_steer_ref {
 void xspd_spd_steer(const struct xspd_spd *spd, const struct xspd_flow *flow,
 		    struct xspd_steer_ref *ret);
 
+/* What it is for a flow of @dir that @pol alone governs, or nothing does (NULL). */
+void xspd_spd_answer(const struct xspd_spd *spd, uint8_t dir, const struct xspd_pol *pol,
+		     struct xspd_ref *ret);
+
 /* Every policy of the asked partitions that matches, best first; sub before main. Caller frees
  * *ret. */
 int xspd_spd_matches(const struct xspd_spd *spd, const struct xspd_flow *flow,
