@@ -32,9 +32,8 @@ words() {
 	diff) printf '%s\n' "kernel json $SNAP $SNAP" "json $SNAP live" ;;
 	lint) echo "kernel json" ;;
 	tune) echo "kernel json" ;;
-	top) echo "json --count 1" ;;
-	events) echo "json --count 0" ;;
-	metrics) echo "kernel only" ;;
+	top) echo "json --interval 1 --count 1" ;;
+	events) echo "json --last 5" ;;
 	bench) echo "kernel json lookup --shape one --policies 10 --no-kernel" ;;
 	help | version) echo "bare" ;;
 	*) return 1 ;;

@@ -2,25 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # xspd verify: agrees with the kernel on real traffic, and tells when the mirror is wrong.
 . tests/lib/tap.sh
-new_ns client
-new_ns gw
-new_ns server
-ip -n "$gw" link add name c0 type veth peer name eth0 netns "$client"
-ip -n "$gw" link add name s0 type veth peer name eth0 netns "$server"
-address() { # NS DEV V4 V6
-	ip -n "$1" link set "$2" up
-	ip -n "$1" addr add "$3" dev "$2"
-	ip -n "$1" addr add "$4" dev "$2" nodad
-}
-address "$client" eth0 10.1.0.2/24 fd01::2/64
-address "$gw" c0 10.1.0.1/24 fd01::1/64
-address "$gw" s0 10.2.0.1/24 fd02::1/64
-address "$server" eth0 10.2.0.2/24 fd02::2/64
-ip -n "$client" route add default via 10.1.0.1
-ip -n "$client" route add default via fd01::1
-ip -n "$server" route add default via 10.2.0.1
-ip -n "$server" route add default via fd02::1
-in_ns "$gw" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+new_gateway
 in_ns "$client" ping -c 1 -W 2 10.2.0.2 >/dev/null
 in_ns "$client" ping -c 1 -W 2 fd02::2 >/dev/null
 

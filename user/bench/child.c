@@ -18,6 +18,22 @@
 #define PINS	"/sys/fs/bpf/xspd"
 #define POLL_NS 500000
 
+pid_t xspd_child_spawn(const char *path, char *const argv[])
+{
+	pid_t pid = fork();
+	int null;
+
+	if (pid < 0)
+		return -errno;
+	if (pid)
+		return pid;
+	null = open("/dev/null", O_RDWR);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	execvp(path, argv);
+	_exit(127);
+}
+
 int xspd_child_start(struct xspd_child *child)
 {
 	static unsigned int number;
@@ -25,17 +41,9 @@ int xspd_child_start(struct xspd_child *child)
 	pid_t pid;
 
 	snprintf(child->instance, sizeof(child->instance), "bench-%d-%u", (int)getpid(), number++);
-	pid = fork();
+	pid = xspd_child_spawn("/proc/self/exe", argv);
 	if (pid < 0)
-		return -errno;
-	if (!pid) {
-		int null = open("/dev/null", O_RDWR);
-
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-		execv("/proc/self/exe", argv);
-		_exit(127);
-	}
+		return pid;
 	child->pid = pid;
 	return 0;
 }

@@ -36,4 +36,7 @@ int xspd_child_listen(struct xspd_child *child, bool reads);
 /* End it and remove its pins. */
 void xspd_child_stop(struct xspd_child *child);
 
+/* A program that says nothing: its pid, or a negative errno. The caller waits for it. */
+pid_t xspd_child_spawn(const char *path, char *const argv[]);
+
 #endif

@@ -9,6 +9,7 @@
 
 #include "bench/fill.h"
 #include "bench/lab.h"
+#include "bench/child.h"
 #include "bench/start.h"
 #include "util.h"
 
@@ -30,18 +31,10 @@ static void rest_us(long us)
 static int launch(struct start *start)
 {
 	char *argv[] = {"xspd", "run", "--instance", start->instance, NULL};
-	pid_t pid = fork();
+	pid_t pid = xspd_child_spawn("/proc/self/exe", argv);
 
 	if (pid < 0)
-		return -errno;
-	if (!pid) {
-		int null = open("/dev/null", O_RDWR);
-
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-		execv("/proc/self/exe", argv);
-		_exit(127);
-	}
+		return pid;
 	start->pid = pid;
 	return clock_getcpuclockid(pid, &start->clock) ? -ESRCH : 0;
 }

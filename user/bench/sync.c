@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "bench/child.h"
 #include "bench/sync.h"
 #include "nl/nl.h"
 #include "snapshot/collect.h"
@@ -59,18 +60,10 @@ static int command_time(char *const argv[], struct cost *ret)
 	uint64_t start = xspd_now(CLOCK_MONOTONIC);
 	struct rusage usage;
 	int status;
-	pid_t pid = fork();
+	pid_t pid = xspd_child_spawn(argv[0], argv);
 
 	if (pid < 0)
-		return -errno;
-	if (!pid) {
-		int null = open("/dev/null", O_RDWR);
-
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-		execvp(argv[0], argv);
-		_exit(127);
-	}
+		return pid;
 	if (wait4(pid, &status, 0, &usage) < 0)
 		return -errno;
 	ret->wall = (double)(xspd_now(CLOCK_MONOTONIC) - start) / 1e9;
