@@ -430,6 +430,8 @@ int xspd_line_read(char *text, uint32_t (*device)(const char *name), struct xspd
 		if (read_verb(&r, xspd_words_next(&r.w)))
 			return -EINVAL;
 	}
+	if (error_len)
+		*error = '\0'; /* of a word that was given back */
 	*ret = line;
 	return 0;
 }
