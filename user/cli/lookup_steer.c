@@ -61,7 +61,7 @@ int cli_lookup_steer(const struct cli_common *common, int argc, char **argv)
 	int rc = flow_parse(argc, argv, &flow);
 
 	if (!rc)
-		rc = cli_asker_open(&asker, common->instance);
+		rc = cli_asker_open(&asker, common->instance, NULL);
 	if (rc)
 		return rc;
 	if (!asker.view.conf->steer)
