@@ -24,12 +24,6 @@ __u32 xspd_differ_kernel[XSPD_DIFFER_MAX], xspd_differ_ours[XSPD_DIFFER_MAX];
 
 /* The kernel's own types, as far as they are read here. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct ns_common {
-	unsigned int inum;
-};
-struct net {
-	struct ns_common ns;
-};
 struct flowi_common {
 	int flowic_oif;
 	__u32 flowic_mark;

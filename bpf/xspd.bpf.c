@@ -6,6 +6,7 @@
 #include "lib/maps.h"
 #include "lib/act.h"
 #include "lib/bench.h"
+#include "lib/bypass.h"
 #include "lib/classify.h"
 #include "lib/guard.h"
 
@@ -36,12 +37,18 @@ int xspd_xdp(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* What they jump to. */
-SEC("tc")
-int xspd_do_in(struct __sk_buff *ctx)
+/* Did it come out of IPsec?  A function for the sake of the stack. */
+static __noinline int xspd_has_secpath(struct __sk_buff *ctx)
+{
+	struct bpf_xfrm_state state;
+
+	return !bpf_skb_get_xfrm_state(ctx, 0, &state, sizeof(state), 0);
+}
+
+/* What they jump to.  @fib: whether this kernel tells the generation of its FIB. */
+static __always_inline int xspd_ingress(struct __sk_buff *ctx, bool fib)
 {
 	struct xspd_packet *pkt = xspd_packet_new(ctx->ifindex, XSPD_HOOK_INGRESS);
-	struct bpf_xfrm_state state;
 	enum xspd_reason reason;
 
 	if (!pkt)
@@ -54,11 +61,24 @@ int xspd_do_in(struct __sk_buff *ctx)
 		return TC_ACT_UNSPEC;
 	}
 	if (pkt->mode & XSPD_MODE_ENFORCE)
-		pkt->secpath = !bpf_skb_get_xfrm_state(ctx, 0, &state, sizeof(state), 0);
+		pkt->secpath = xspd_has_secpath(ctx);
+	pkt->fib = fib ? xspd_fib_skb(ctx) : 0;
 	if (xspd_receive(ctx, pkt) == XSPD_FATE_DROP)
 		return TC_ACT_SHOT;
 	xspd_mark_skb(ctx, pkt);
 	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int xspd_do_in(struct __sk_buff *ctx)
+{
+	return xspd_ingress(ctx, true);
+}
+
+SEC("tc")
+int xspd_old_in(struct __sk_buff *ctx)
+{
+	return xspd_ingress(ctx, false);
 }
 
 SEC("tc")
@@ -92,15 +112,14 @@ int xspd_do_out(struct __sk_buff *ctx)
 	if (pkt->mode & XSPD_MODE_GUARD && !(pkt->mode & XSPD_MODE_NETFILTER) &&
 	    xspd_env() & XSPD_ENV_NETFILTER_ANY)
 		pkt->flow.unknown |= XSPD_UNKNOWN_MARK;
-	xspd_observe(pkt, XSPD_OUT);
+	xspd_observe_out(pkt);
 	if (pkt->mode & XSPD_MODE_GUARD && xspd_guard(pkt))
 		return TC_ACT_SHOT;
 	xspd_mark_skb(ctx, pkt);
 	return TC_ACT_UNSPEC;
 }
 
-SEC("xdp")
-int xspd_do_xdp(struct xdp_md *ctx)
+static __always_inline int xspd_frame_in(struct xdp_md *ctx, bool fib)
 {
 	struct xspd_packet *pkt = xspd_packet_new(ctx->ingress_ifindex, XSPD_HOOK_XDP);
 	enum xspd_reason reason;
@@ -113,6 +132,7 @@ int xspd_do_xdp(struct xdp_md *ctx)
 		xspd_count_reason(XSPD_HOOK_XDP, reason, pkt->bytes);
 		return XDP_PASS;
 	}
+	pkt->fib = fib ? xspd_fib_xdp(ctx) : 0;
 	fate = xspd_receive(ctx, pkt);
 	if (fate == XSPD_FATE_DROP)
 		return XDP_DROP;
@@ -122,6 +142,18 @@ int xspd_do_xdp(struct xdp_md *ctx)
 		return xspd_bypass(ctx, pkt);
 	xspd_count_act(XSPD_HOOK_XDP, XSPD_A_UP_VERDICT, pkt->bytes);
 	return XDP_PASS;
+}
+
+SEC("xdp")
+int xspd_do_xdp(struct xdp_md *ctx)
+{
+	return xspd_frame_in(ctx, true);
+}
+
+SEC("xdp")
+int xspd_old_xdp(struct xdp_md *ctx)
+{
+	return xspd_frame_in(ctx, false);
 }
 
 /* One flow of those that the CLI asks about; 0 if there is none at @nr. */

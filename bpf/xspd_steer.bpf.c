@@ -19,17 +19,6 @@ struct bpf_xfrm_info {
 };
 
 extern int bpf_skb_set_xfrm_info(struct __sk_buff *skb, const struct bpf_xfrm_info *from) __ksym;
-extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
-
-struct Qdisc {
-	void *enqueue;
-} __attribute__((preserve_access_index));
-struct net_device {
-	struct Qdisc *qdisc;
-} __attribute__((preserve_access_index));
-struct sk_buff {
-	struct net_device *dev;
-} __attribute__((preserve_access_index));
 
 /*
  * The kernel keeps the if_id in one place per CPU until the device takes the packet: with a
@@ -87,7 +76,8 @@ int xspd_do_steer(struct __sk_buff *ctx)
 	else if (pkt->answer.slot)
 		xspd_count_acted(pkt->answer.slot);
 	xspd_count_asked(1 + XSPD_OUT, XSPD_HOOK_EGRESS, pkt->answer.reason, pkt->bytes);
-	if (pkt->answer.slot && xspd_count_policy(pkt->answer.slot, pkt->bytes))
+	pkt->reason = pkt->answer.reason;
+	if (pkt->answer.slot && xspd_count_policy(pkt->answer.slot, pkt->bytes, pkt->now, false))
 		xspd_sample_first(pkt, pkt->answer.slot);
 	xspd_count_act(XSPD_HOOK_EGRESS, act, pkt->bytes);
 	return TC_ACT_UNSPEC;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel types that the BPF programs use, written by hand.  UAPI layouts
- * only (uapi/linux/bpf.h, if_ether.h, ip.h, ipv6.h, ...): they never change.
+ * (uapi/linux/bpf.h, if_ether.h, ip.h, ipv6.h, ...) never change; of the kernel's own
+ * structures, at the end, only members in use, which libbpf finds (CO-RE).
  */
 #ifndef __VMLINUX_H__
 #define __VMLINUX_H__
@@ -244,5 +245,60 @@ struct ipv6hdr {
 	struct in6_addr saddr;
 	struct in6_addr daddr;
 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct netns_ipv4 {
+	atomic_t rt_genid;
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+	struct netns_ipv4 ipv4;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct ipv4_devconf {
+	int data[1];
+};
+
+struct in_device {
+	struct ipv4_devconf cnf;
+};
+
+struct Qdisc {
+	void *enqueue;
+};
+
+struct net_device {
+	struct Qdisc *qdisc;
+	struct in_device *ip_ptr;
+	possible_net_t nd_net;
+};
+
+struct xdp_rxq_info {
+	struct net_device *dev;
+};
+
+struct xdp_buff {
+	struct xdp_rxq_info *rxq;
+};
+
+struct sk_buff {
+	struct net_device *dev;
+};
+
+#pragma clang attribute pop
 
 #endif

@@ -5,8 +5,11 @@
 
 #include "maps.h"
 
-/* true: the first packet that it met on this CPU. */
-static __always_inline bool xspd_count_policy(__u32 slot, __u32 bytes)
+/*
+ * @now: CLOCK_MONOTONIC, coarse. @acted: it was acted on early because of this policy.
+ * true: the first packet that it met on this CPU.
+ */
+static __always_inline bool xspd_count_policy(__u32 slot, __u32 bytes, __u64 now, bool acted)
 {
 	struct xspd_count *count = bpf_map_lookup_elem(&xspd_count, &slot);
 	bool first;
@@ -16,7 +19,8 @@ static __always_inline bool xspd_count_policy(__u32 slot, __u32 bytes)
 	first = !count->packets;
 	count->packets++;
 	count->bytes += bytes;
-	count->last = bpf_ktime_get_coarse_ns();
+	count->last = now;
+	count->acted += acted;
 	return first;
 }
 

@@ -3,7 +3,7 @@
 #ifndef XSPD_BPF_BENCH_H
 #define XSPD_BPF_BENCH_H
 
-#include "act.h"
+#include "bypass.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -228,24 +228,31 @@ __noinline int xspd_walk(const struct xspd_flow *flow, struct xspd_best *best, _
 	return 0;
 }
 
+/* Number of a partition with an if_id, 0: there is none.  A function for the sake of the stack. */
+static __noinline __u32 xspd_part_of_ifid(const struct xspd_flow *flow, __u32 type, __u32 dir)
+{
+	struct xspd_ifid_key key = {
+		.if_id = flow->if_id,
+		.dir = dir,
+		.type = type,
+		.family = flow->family,
+	};
+	const __u32 *found = bpf_map_lookup_elem(&xspd_ifid, &key);
+
+	return found ? *found : 0;
+}
+
 /* The tuple list of a partition and its number; 0: it holds no policy. */
 static __always_inline __u64 xspd_part_ref(const struct xspd_flow *flow, enum xspd_type type,
 					   enum xspd_dir dir, __u32 *nr)
 {
-	struct xspd_ifid_key key = {};
 	const struct xspd_part *part;
-	const __u32 *found;
 
 	*nr = XSPD_PART_FIXED(type, dir, flow->family == XSPD_INET6);
 	if (flow->if_id) {
-		key.if_id = flow->if_id;
-		key.dir = dir;
-		key.type = type;
-		key.family = flow->family;
-		found = bpf_map_lookup_elem(&xspd_ifid, &key);
-		if (!found)
+		*nr = xspd_part_of_ifid(flow, type, dir);
+		if (!*nr)
 			return 0;
-		*nr = *found;
 	}
 	part = bpf_map_lookup_elem(&xspd_part, nr);
 	return part ? XSPD_READ(part->ref) : 0;
@@ -338,6 +345,51 @@ __noinline int xspd_lookup(const struct xspd_flow *flow, struct xspd_answer *ans
 	return XSPD_R_BYPASS;
 }
 
+/* May the answer stand as long as the generation does? */
+static __always_inline bool xspd_reason_lasts(enum xspd_reason reason)
+{
+	return reason != XSPD_R_BUSY && reason != XSPD_R_DOUBT && reason != XSPD_R_LEASE &&
+	       reason != XSPD_R_ERROR;
+}
+
+/* Why nothing may be answered at all just now. */
+static __always_inline enum xspd_reason xspd_conf_doubt(const struct xspd_conf *conf, __u64 now)
+{
+	if (XSPD_READ(conf->doubt))
+		return XSPD_R_DOUBT;
+	return XSPD_READ(conf->lease_until) < now ? XSPD_R_LEASE : XSPD_R_NONE;
+}
+
+/* 1: the answer of this generation is remembered.  A function for the sake of the stack. */
+static __noinline int xspd_recall(const struct xspd_flow *flow, struct xspd_place *place,
+				  __u64 generation, struct xspd_answer *answer)
+{
+	const struct xspd_known *known;
+
+	*place = xspd_cache_place(flow, flow->dir, flow->if_id, 0);
+	known = xspd_cache_find(flow, place, generation);
+	if (!known || known->oif != flow->oif)
+		return 0;
+	answer->slot = known->slot[0];
+	answer->slot2 = known->slot2[0];
+	answer->reason = known->reason[0];
+	return 1;
+}
+
+/* A function for the sake of the stack. */
+static __noinline int xspd_remember(const struct xspd_flow *flow, const struct xspd_place *place,
+				    __u64 generation, const struct xspd_answer *answer,
+				    __u32 reason)
+{
+	struct xspd_known known = {.oif = flow->oif};
+
+	known.slot[0] = answer->slot;
+	known.slot2[0] = answer->slot2;
+	known.reason[0] = reason;
+	xspd_cache_put(flow, place, generation, &known);
+	return 0;
+}
+
 /*
  * The answer for a flow.  It is taken only if nothing was published while it was
  * looked for: each single change is visible in one store, but a walk that lasts over
@@ -347,6 +399,7 @@ __noinline int xspd_classify(const struct xspd_flow *flow, struct xspd_answer *a
 {
 	const struct xspd_conf *conf;
 	enum xspd_reason reason = XSPD_R_BUSY;
+	struct xspd_place place = {};
 	__u64 generation = 0;
 	__u32 zero = 0;
 
@@ -358,31 +411,28 @@ __noinline int xspd_classify(const struct xspd_flow *flow, struct xspd_answer *a
 	answer->slot = 0;
 	answer->slot2 = 0;
 	answer->tuples = 0;
-	if (XSPD_READ(conf->doubt)) {
-		reason = XSPD_R_DOUBT;
+	reason = xspd_conf_doubt(conf, bpf_ktime_get_coarse_ns());
+	if (reason)
 		goto out;
-	}
-	if (XSPD_READ(conf->lease_until) < bpf_ktime_get_coarse_ns()) {
-		reason = XSPD_R_LEASE;
-		goto out;
-	}
 	if (flow->dir >= XSPD_DIR_MAX_ && !(xspd_steers && flow->dir == XSPD_STEER)) {
 		reason = XSPD_R_ERROR;
 		goto out;
 	}
+	cached = cached && xspd_cache_size;
 	for (int i = 0; i < XSPD_ATTEMPTS; i++) {
+		reason = XSPD_R_BUSY;
 		generation = XSPD_READ(conf->generation);
 		if (generation & 1)
 			continue;
-		if (cached && !i && xspd_cache_find(flow, generation, answer)) {
+		if (cached && !i && xspd_recall(flow, &place, generation, answer)) {
 			reason = answer->reason;
 			goto out;
 		}
 		reason = xspd_lookup(flow, answer, XSPD_READ(conf->defaults));
 		barrier();
 		if (XSPD_READ(conf->generation) == generation) {
-			if (cached && xspd_cache_wants())
-				xspd_cache_put(flow, generation, answer, reason);
+			if (cached && !i && xspd_cache_wants())
+				xspd_remember(flow, &place, generation, answer, reason);
 			break;
 		}
 		reason = XSPD_R_BUSY;

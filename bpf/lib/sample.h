@@ -3,7 +3,8 @@
 #ifndef XSPD_BPF_SAMPLE_H
 #define XSPD_BPF_SAMPLE_H
 
-#include "verdict.h"
+#include "account.h"
+#include "packet.h"
 
 #define XSPD_SECOND 1000000000ull
 
@@ -43,7 +44,7 @@ static __always_inline void xspd_sample_fill(struct xspd_sample *sample,
 	sample->dir = pkt->flow.dir;
 	sample->frag = pkt->flow.frag;
 	sample->hook = pkt->hook;
-	sample->reason = pkt->answer.reason;
+	sample->reason = pkt->reason;
 }
 
 static __noinline int xspd_sample_take(const struct xspd_packet *pkt, __u32 kind, __u32 slot,
@@ -78,30 +79,6 @@ static __always_inline void xspd_sample_first(const struct xspd_packet *pkt, __u
 
 	if (info && !info->hit && !__sync_lock_test_and_set(&info->hit, 1))
 		xspd_sample_take(pkt, XSPD_S_FIRST, slot, XSPD_A_NONE);
-}
-
-/* Ask in one direction, and count what comes of it: pkt->answer. */
-static __noinline int xspd_observe(struct xspd_packet *pkt, __u32 dir)
-{
-	struct xspd_answer *answer = &pkt->answer;
-
-	pkt->flow.dir = dir;
-	xspd_classify(&pkt->flow, answer, 1);
-	/* an error that no policy takes is judged by the packet it quotes */
-	if (pkt->icmp_error && dir != XSPD_IN &&
-	    (answer->reason == XSPD_R_NO_POLICY || answer->reason == XSPD_R_DEFAULT_BLOCK ||
-	     (dir == XSPD_OUT && answer->reason == XSPD_R_BYPASS))) {
-		answer->reason = XSPD_R_ICMP_ERROR;
-		answer->verdict = XSPD_DEFER;
-		answer->slot = 0;
-		answer->slot2 = 0;
-	}
-	xspd_count_asked(1 + dir, pkt->hook, answer->reason, pkt->bytes);
-	if (answer->slot && xspd_count_policy(answer->slot, pkt->bytes))
-		xspd_sample_first(pkt, answer->slot);
-	if (answer->slot2 && xspd_count_policy(answer->slot2, pkt->bytes))
-		xspd_sample_first(pkt, answer->slot2);
-	return 0;
 }
 
 #endif

@@ -1,251 +1,174 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From a packet at a hook to the questions that the kernel will ask about it. */
+/*
+ * From a packet at a hook to the questions that the kernel will ask about it, and their
+ * answers.  What is remembered of a flow is the whole of it: the route and all answers, found
+ * in one place.
+ */
 #ifndef XSPD_BPF_VERDICT_H
 #define XSPD_BPF_VERDICT_H
 
-#include "account.h"
 #include "classify.h"
-#include "parse.h"
+#include "packet.h"
+#include "route.h"
+#include "sample.h"
 
-#define XSPD_LOOPBACK                                                                              \
-	1 /* ifindex of lo in every namespace: flowi_oif of what is delivered locally */
-
-/* A packet as a hook sees it, and what has been found out about it. */
-struct xspd_packet {
-	struct xspd_flow flow;
-	struct xspd_answer answer; /* to the last question */
-	__be32 flowinfo;
-	__u32 bytes; /* of the datagram */
-	__u32 ifindex;
-	__u32 mode; /* enum xspd_mode_flag of this hook */
-	__u32 l3;   /* XDP: offset of the IP header */
-	__u8 tos;
-	__u8 ttl;
-	bool source_route; /* IPv4 options or an IPv6 routing header */
-	bool ext;	   /* any IPv6 extension header */
-	bool icmp_error;
-	bool secpath;	/* it came out of IPsec */
-	bool neighbour; /* the FIB lookup gave smac and dmac */
-	__u8 hook;	/* enum xspd_hook */
-	__u8 mac[6];	/* of the device, as its mode says */
-	__u8 smac[6];
-	__u8 dmac[6];
-	__u16 linger; /* seconds, of its mode */
-};
-
-/*
- * One a CPU: too large for the stack, which older verifiers add up over all
- * calls.  A CPU runs one hook at a time.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct xspd_packet);
-} xspd_packets SEC(".maps");
-
-enum xspd_route {
-	XSPD_ROUTE_LOCAL,
-	XSPD_ROUTE_FORWARD,
-	XSPD_ROUTE_NONE,
-};
-
-/* Types whose quoted packet the kernel looks up when the error itself has no policy (SEMANTICS 4).
- */
-static __always_inline bool xspd_is_icmp_error(const struct xspd_flow *flow)
+/* Ask in one direction: the answer becomes number @nr of what is known. */
+static __always_inline void xspd_ask(struct xspd_packet *pkt, enum xspd_dir dir, int nr,
+				     __u32 cached)
 {
-	__u16 type = __builtin_bswap16(flow->sport);
+	struct xspd_answer *answer = &pkt->answer;
+	struct xspd_known *known = &pkt->known;
 
-	if (flow->family == XSPD_INET)
-		return flow->proto == IPPROTO_ICMP && (type == 3 || type == 11);
-	return flow->proto == IPPROTO_ICMPV6 && (type == 1 || type == 2 || type == 3);
+	pkt->flow.dir = dir;
+	xspd_classify(&pkt->flow, answer, cached);
+	/* an error that no policy takes is judged by the packet it quotes */
+	if (pkt->icmp_error && dir != XSPD_IN &&
+	    (answer->reason == XSPD_R_NO_POLICY || answer->reason == XSPD_R_DEFAULT_BLOCK ||
+	     (dir == XSPD_OUT && answer->reason == XSPD_R_BYPASS))) {
+		answer->reason = XSPD_R_ICMP_ERROR;
+		answer->verdict = XSPD_DEFER;
+		answer->slot = 0;
+		answer->slot2 = 0;
+	}
+	known->slot[nr] = answer->slot;
+	known->slot2[nr] = answer->slot2;
+	known->reason[nr] = answer->reason;
 }
 
-/* Headers of which the kernel's handlers may skip the check, or which come out of IPsec. */
-static __always_inline bool xspd_is_ipsec(const struct xspd_flow *flow)
+/* Answer number @nr, in direction @dir, is what governs it. */
+static __always_inline void xspd_take_known(struct xspd_packet *pkt, enum xspd_dir dir, int nr)
 {
-	return flow->proto == IPPROTO_ESP || flow->proto == IPPROTO_AH ||
-	       flow->proto == IPPROTO_COMP;
+	pkt->flow.dir = dir;
+	pkt->slot = pkt->known.slot[nr];
+	pkt->reason = pkt->known.reason[nr];
 }
 
-static __always_inline bool xspd_is_multicast(const struct xspd_flow *flow)
+static __always_inline void xspd_count_known(struct xspd_packet *pkt, int nr, bool acted)
 {
-	const __u8 *daddr = (const void *)flow->daddr;
+	const struct xspd_known *known = &pkt->known;
+	__u32 slot = known->slot[nr], slot2 = known->slot2[nr];
 
-	if (flow->family == XSPD_INET)
-		return daddr[0] >= 224;
-	return daddr[0] == 0xff;
+	xspd_count_asked(1 + pkt->flow.dir, pkt->hook, known->reason[nr], pkt->bytes);
+	if (slot && xspd_count_policy(slot, pkt->bytes, pkt->now, acted))
+		xspd_sample_first(pkt, slot);
+	if (slot2 && xspd_count_policy(slot2, pkt->bytes, pkt->now, false))
+		xspd_sample_first(pkt, slot2);
 }
 
-static __always_inline enum xspd_reason
-xspd_packet_done(struct xspd_packet *pkt, const struct xspd_cursor *cur, enum xspd_reason reason)
+/* Sent: one question. */
+static __noinline int xspd_observe_out(struct xspd_packet *pkt)
 {
-	if (reason)
-		return reason;
-	if (cur->meta.flags & XSPD_META_SINCE_6_7 && !xspd_dissector)
-		return XSPD_R_HEADER;
-	if (cur->meta.vid)
-		return XSPD_R_NO_ROUTE;
-	pkt->flowinfo = cur->meta.flowinfo;
-	pkt->bytes = cur->meta.len;
-	pkt->tos = cur->meta.tos;
-	pkt->ttl = cur->meta.ttl;
-	pkt->l3 = cur->meta.l3;
-	pkt->source_route = cur->meta.flags & XSPD_META_ROUTING;
-	pkt->ext = pkt->flow.family == XSPD_INET6 &&
-		   cur->meta.l4 - cur->meta.l3 != sizeof(struct ipv6hdr);
-	pkt->icmp_error = xspd_is_icmp_error(&pkt->flow);
-	/* conntrack may put the ports of fragments back before XFRM looks */
-	if (pkt->flow.frag)
-		pkt->flow.unknown |= XSPD_UNKNOWN_PORTS;
-	return XSPD_R_NONE;
+	xspd_ask(pkt, XSPD_OUT, 0, 1);
+	xspd_take_known(pkt, XSPD_OUT, 0);
+	xspd_count_known(pkt, 0, false);
+	return 0;
 }
 
-/* A fresh record, with what the device's mode asks for. */
-static __always_inline struct xspd_packet *xspd_packet_new(__u32 ifindex, enum xspd_hook hook)
+/* Remember it, unless the policies have changed meanwhile. */
+static __always_inline void xspd_keep_known(const struct xspd_packet *pkt)
 {
-	struct xspd_mode_key key = {.ifindex = ifindex, .hook = hook};
-	const struct xspd_mode *mode = bpf_map_lookup_elem(&xspd_mode, &key);
-	struct xspd_packet *pkt;
+	const struct xspd_known *known = &pkt->known;
+	const struct xspd_conf *conf;
 	__u32 zero = 0;
 
-	pkt = bpf_map_lookup_elem(&xspd_packets, &zero);
-	if (!pkt)
-		return NULL;
-	__builtin_memset(pkt, 0, sizeof(*pkt));
-	pkt->hook = hook;
-	pkt->ifindex = ifindex;
-	if (mode) {
-		pkt->mode = mode->flags;
-		pkt->linger = mode->linger;
-		__builtin_memcpy(pkt->mac, mode->mac, sizeof(pkt->mac));
+	conf = bpf_map_lookup_elem(&xspd_conf, &zero);
+	barrier();
+	if (pkt->keep && conf && XSPD_READ(conf->generation) == pkt->generation &&
+	    xspd_reason_lasts(known->reason[0]) && xspd_reason_lasts(known->reason[1]) &&
+	    xspd_cache_wants())
+		xspd_cache_put(&pkt->flow, &pkt->place, pkt->generation, known);
+}
+
+/* A routed packet of which nothing is known: all that the kernel will ask about it. */
+static __noinline int xspd_ask_all(void *ctx, struct xspd_packet *pkt)
+{
+	struct xspd_known *known = &pkt->known;
+	bool forward = known->route == XSPD_ROUTE_FORWARD;
+
+	known->slot[1] = 0;
+	known->slot2[1] = 0;
+	known->reason[1] = XSPD_R_NONE;
+	known->oif = pkt->flow.oif;
+	known->fib = pkt->fib;
+	known->flags = pkt->fib ? XSPD_KNOWN_FIB : 0;
+	if (pkt->mode & XSPD_MODE_BYPASS && pkt->fib) {
+		known->flags |= XSPD_KNOWN_SOURCE;
+		if (forward && xspd_source_fits(ctx, pkt))
+			known->flags |= XSPD_KNOWN_FITS;
 	}
-	return pkt;
+	/* rules may route by mark, which the FIB lookup did not see */
+	if (forward && pkt->flow.mark)
+		pkt->flow.unknown |= XSPD_UNKNOWN_OIF;
+	xspd_ask(pkt, forward ? XSPD_FWD : XSPD_IN, 0, 0);
+	/* what is denied is dropped there, and the way out never asked for */
+	if (forward && xspd_reason_verdict(known->reason[0]) != XSPD_DENY)
+		xspd_ask(pkt, XSPD_OUT, 1, 0);
+	xspd_keep_known(pkt);
+	return 0;
 }
 
-static __noinline int xspd_packet_skb(struct __sk_buff *skb, struct xspd_packet *pkt)
+/* Is the flow remembered, of the present policies and the present IPv4 FIB? */
+static __always_inline bool xspd_remembered(struct xspd_packet *pkt, const struct xspd_conf *conf)
 {
-	struct xspd_cursor cur;
+	bool v4 = pkt->flow.family == XSPD_INET;
+	const struct xspd_known *known;
 
-	pkt->bytes = skb->len;
-	pkt->flow.mark = skb->mark;
-	/* the VLAN's device gets it, or has sent it: it is seen there */
-	if (skb->vlan_present && skb->vlan_tci & 0xfff)
-		return XSPD_R_NO_ROUTE;
-	xspd_cursor_skb(&cur, skb);
-	return xspd_packet_done(pkt, &cur, xspd_parse_ip(&cur, skb->protocol, &pkt->flow));
+	pkt->generation = XSPD_READ(conf->generation);
+	pkt->keep = xspd_cache_size && !xspd_conf_doubt(conf, pkt->now) && !(pkt->generation & 1);
+	/* among several next hops neighbours and idle times decide too */
+	if (!v4 || XSPD_READ(conf->route_many))
+		pkt->fib = 0;
+	if (!pkt->keep)
+		return false;
+	pkt->place =
+		xspd_cache_place(&pkt->flow, XSPD_CACHE_RECEIVED, pkt->ifindex, v4 ? pkt->tos : 0);
+	known = xspd_cache_find(&pkt->flow, &pkt->place, pkt->generation);
+	if (!known)
+		return false;
+	pkt->known = *known;
+	return !pkt->fib ||
+	       (pkt->known.flags & XSPD_KNOWN_FIB && pkt->known.fib == (__u32)pkt->fib);
 }
 
-static __always_inline bool xspd_mac_is(const __u8 *a, const __u8 *b)
+/* Does the FIB, asked anew, say what is remembered?  pkt->known.route is what it says. */
+static __always_inline bool xspd_routed_as_known(void *ctx, struct xspd_packet *pkt)
 {
-	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3] && a[4] == b[4] &&
-	       a[5] == b[5];
+	__u8 route = xspd_route(ctx, pkt), was = pkt->known.route;
+
+	pkt->known.route = route;
+	return route == was && pkt->flow.oif == pkt->known.oif;
 }
 
 /*
- * A frame to another address than the device's: another node's, or that of a device on
- * top of this one (macvlan, bridge), where it is routed by other rules. Known with a mode only.
+ * What there is to know of a packet received: pkt->known.  To forward it takes a neighbour,
+ * whom only the FIB lookup knows.
+ * Return: XSPD_R_NONE, or why the kernel will not ask, or not what we can.
  */
-static __always_inline bool xspd_for_others(void *data, void *end, const struct xspd_packet *pkt)
+static __always_inline enum xspd_reason xspd_find_out(void *ctx, struct xspd_packet *pkt)
 {
-	static const __u8 none[6];
-	struct ethhdr *eth = data;
+	const struct xspd_conf *conf;
+	__u32 zero = 0;
+	bool known;
 
-	return pkt->mode && (void *)(eth + 1) <= end && !xspd_mac_is(pkt->mac, none) &&
-	       !xspd_mac_is(eth->h_dest, pkt->mac);
-}
-
-static __noinline int xspd_packet_xdp(struct xdp_md *xdp, struct xspd_packet *pkt)
-{
-	void *data = (void *)(long)xdp->data, *end = (void *)(long)xdp->data_end;
-	struct xspd_cursor cur;
-
-	pkt->bytes = end - data;
-	if (xspd_for_others(data, end, pkt))
+	conf = bpf_map_lookup_elem(&xspd_conf, &zero);
+	if (!conf)
+		return XSPD_R_ERROR;
+	if (xspd_is_multicast(&pkt->flow))
+		return XSPD_R_MULTICAST;
+	known = xspd_remembered(pkt, conf);
+	if (!known || !pkt->fib || pkt->mode & XSPD_MODE_BYPASS)
+		known = xspd_routed_as_known(ctx, pkt) && known;
+	if (pkt->fib && pkt->mode & XSPD_MODE_BYPASS && !(pkt->known.flags & XSPD_KNOWN_SOURCE))
+		known = false;
+	if (pkt->known.route == XSPD_ROUTE_NONE)
 		return XSPD_R_NO_ROUTE;
-	pkt->flow.unknown = XSPD_UNKNOWN_MARK;
-	xspd_cursor_linear(&cur, data, end);
-	return xspd_packet_done(pkt, &cur, xspd_parse_eth(&cur, &pkt->flow));
-}
-
-/*
- * What the FIB lookup does not forward is for us, or has no route at all, which it does
- * not tell apart. With a default route it is for us; an address that nobody routes finds one.
- */
-static __noinline int xspd_has_default(void *ctx, const struct xspd_packet *pkt)
-{
-	struct bpf_fib_lookup fib = {
-		.family = pkt->flow.family,
-		.l4_protocol = pkt->flow.proto,
-		.ifindex = pkt->ifindex,
-	};
-	const __u8 *daddr = (const void *)pkt->flow.daddr;
-	long ret;
-
-	if (pkt->flow.family == XSPD_INET) {
-		fib.tos = pkt->tos;
-		fib.ipv4_src = pkt->flow.saddr[0];
-		fib.ipv4_dst = __builtin_bswap32(0xf0000001); /* 240.0.0.1 */
-	} else if (daddr[0] == 0xfe && (daddr[1] & 0xc0) == 0x80) {
-		/* link-local: never by a default route */
-		return 0;
-	} else {
-		fib.flowinfo = pkt->flowinfo;
-		__builtin_memcpy(fib.ipv6_src, pkt->flow.saddr, sizeof(fib.ipv6_src));
-		fib.ipv6_dst[0] = __builtin_bswap32(0x3fffffff); /* 3fff:ffff::1 */
-		fib.ipv6_dst[3] = __builtin_bswap32(1);
-	}
-	ret = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
-	return ret == BPF_FIB_LKUP_RET_SUCCESS || ret == BPF_FIB_LKUP_RET_NO_NEIGH;
-}
-
-/* Is it for us or for another, and through which device: flow->oif. */
-static __noinline int xspd_route(void *ctx, struct xspd_packet *pkt)
-{
-	struct bpf_fib_lookup fib = {
-		.family = pkt->flow.family,
-		.l4_protocol = pkt->flow.proto,
-		.ifindex = pkt->ifindex,
-	};
-	long ret;
-
-	if (pkt->flow.family == XSPD_INET) {
-		fib.tos = pkt->tos;
-		fib.ipv4_src = pkt->flow.saddr[0];
-		fib.ipv4_dst = pkt->flow.daddr[0];
-	} else {
-		fib.flowinfo = pkt->flowinfo;
-		__builtin_memcpy(fib.ipv6_src, pkt->flow.saddr, sizeof(fib.ipv6_src));
-		__builtin_memcpy(fib.ipv6_dst, pkt->flow.daddr, sizeof(fib.ipv6_dst));
-	}
-	/* with a length, the route's MTU is looked at too; what exceeds it gets no device then */
-	if (pkt->mode & XSPD_MODE_BYPASS)
-		fib.tot_len = pkt->bytes;
-	ret = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
-	if (ret == BPF_FIB_LKUP_RET_FRAG_NEEDED && fib.tot_len) {
-		fib.tot_len = 0;
-		fib.ifindex = pkt->ifindex;
-		ret = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
-		if (ret == BPF_FIB_LKUP_RET_SUCCESS)
-			ret = BPF_FIB_LKUP_RET_NO_NEIGH;
-	}
-	switch (ret) {
-	case BPF_FIB_LKUP_RET_SUCCESS:
-		pkt->neighbour = true;
-		__builtin_memcpy(pkt->smac, fib.smac, sizeof(pkt->smac));
-		__builtin_memcpy(pkt->dmac, fib.dmac, sizeof(pkt->dmac));
-		pkt->flow.oif = fib.ifindex;
-		return XSPD_ROUTE_FORWARD;
-	case BPF_FIB_LKUP_RET_NO_NEIGH:
-	case BPF_FIB_LKUP_RET_FRAG_NEEDED:
-		pkt->flow.oif = fib.ifindex;
-		return XSPD_ROUTE_FORWARD;
-	case BPF_FIB_LKUP_RET_NOT_FWDED:
-		pkt->flow.oif = XSPD_LOOPBACK;
-		return XSPD_ROUTE_LOCAL;
-	default:
-		return XSPD_ROUTE_NONE;
-	}
+	if (pkt->known.route == XSPD_ROUTE_LOCAL && pkt->source_route)
+		return XSPD_R_HEADER;
+	if (pkt->known.route == XSPD_ROUTE_LOCAL && xspd_is_ipsec(&pkt->flow))
+		return XSPD_R_ESP;
+	if (!known)
+		xspd_ask_all(ctx, pkt);
+	return XSPD_R_NONE;
 }
 
 #endif

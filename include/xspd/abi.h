@@ -354,27 +354,40 @@ struct xspd_count {
 };
 _Static_assert(sizeof(struct xspd_count) == 32, "map ABI");
 
+/* Bits of xspd_known.flags */
+enum xspd_known_flag {
+	XSPD_KNOWN_FIB = 1,    /* the route was looked up in the FIB of generation fib */
+	XSPD_KNOWN_SOURCE = 2, /* ... and the way back to the source too: */
+	XSPD_KNOWN_FITS = 4,   /* it leads to where the packet came from */
+};
+
+/*
+ * What is known of a flow.  Of one direction: its answer.  Of a packet received: how it is
+ * routed, and the answers for in, or for fwd and out.
+ */
+struct xspd_known {
+	__u32 slot[2];
+	__u32 slot2[2];
+	__u32 oif;
+	__u32 fib;
+	enum xspd_reason reason[2];
+	__u8 route; /* enum xspd_route */
+	__u8 flags; /* enum xspd_known_flag */
+};
+_Static_assert(sizeof(struct xspd_known) == 28, "map ABI");
+
 /*
  * xspd_cache, xspd_cache6: per CPU (its entries stand in one run) and flow: everything
- * the answer hung on, and the answer.  Valid only in its generation.
+ * the answers hung on, and the answers.  Valid only in its generation.
  */
-struct xspd_cached {
-	__u32 slot;
-	__u32 slot2;
-	enum xspd_reason reason;
-	__u8 pad;
-	__u16 tuples;
-};
-_Static_assert(sizeof(struct xspd_cached) == 12, "map ABI");
-
 struct xspd_cache4 {
-	__u64 generation; /* odd: being written */
+	__u64 generation;
 	__u64 addr;	  /* saddr:daddr */
 	__u64 ports_mark; /* sport:dport, mark */
-	__u64 oif_ifid;
-	__u64 rest; /* proto, dir, family, unknown */
-	struct xspd_cached answer;
-	__u32 pad[3];
+	__u32 where;	  /* if_id; of a packet received: the device */
+	__u32 rest;	  /* proto, what was asked, unknown, tos */
+	struct xspd_known known;
+	__u32 pad;
 };
 _Static_assert(sizeof(struct xspd_cache4) == 64, "map ABI");
 
@@ -383,10 +396,10 @@ struct xspd_cache6 {
 	__u64 daddr[2];
 	__u64 saddr[2];
 	__u64 ports_mark;
-	__u64 oif_ifid;
-	__u64 rest;
-	struct xspd_cached answer;
-	__u32 pad[13];
+	__u32 where;
+	__u32 rest;
+	struct xspd_known known;
+	__u32 pad[11];
 };
 _Static_assert(sizeof(struct xspd_cache6) == 128, "map ABI");
 
@@ -606,7 +619,9 @@ struct xspd_conf {
 	__u32 env;	   /* enum xspd_env */
 	__u32 route_mtu;   /* the smallest MTU that a route has of its own; 0: none has */
 	__u32 steer;	   /* 0, or XSPD_STEER is kept: its records plus one */
-	__u64 pad1[3];
+	__u32 route_many;  /* not 0: a route has several next hops, or may have */
+	__u32 pad0;
+	__u64 pad1[2];
 
 	__u32 pid;
 	__u32 lease_ms;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Routes with an MTU of their own: the daemon tells the programs the smallest, since the FIB lookup
-# does not.
+# does not.  Routes with several next hops: none is remembered then.
 . tests/lib/tap.sh
 new_ns gw
 ip -n "$gw" link add name c0 type veth peer name p0
@@ -33,4 +33,15 @@ ip -n "$gw" route del 10.1.0.0/16 2>/dev/null
 # IPv4 routes that go with their device are not told
 ip -n "$gw" route add 10.9.0.0/16 via 192.0.2.2 mtu 1000 && ip -n "$gw" route del 10.9.0.0/16
 check "none" wait_for 5 is 0
+many() {
+	bpftool map lookup pinned "$PINS/$gw/v1/maps/xspd_conf" key 0 0 0 0 | grep -q "\"route_many\": $1,"
+}
+check "one next hop each" many 0
+ip -n "$gw" route add 10.10.0.0/16 nexthop via 192.0.2.2 nexthop via 192.0.2.3
+check "two next hops" wait_for 5 many 1
+ip -n "$gw" route del 10.10.0.0/16
+check "one again" wait_for 5 many 0
+ip -n "$gw" nexthop add id 7 via 192.0.2.2 dev c0
+ip -n "$gw" route add 10.11.0.0/16 nhid 7
+check "a next hop object" wait_for 5 many 1
 done_testing

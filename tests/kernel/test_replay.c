@@ -158,14 +158,14 @@ static void exempt(struct replay *r)
 static void act_early(struct replay *r, const struct gateway *gw, enum how how)
 {
 	struct xspd_plane_opts opts = {.pin = r->pins, .lease_ms = 3600000, .cache = 256};
-	uint32_t mtu;
+	struct xspd_routes routes;
 
 	snprintf(r->pins, sizeof(r->pins), "/sys/fs/bpf/xspd-replay-%d", getpid());
 	cr_assert_eq(mirror_new(&r->mirror, XSPD_NL_GROUPS, &opts), 0);
 	exempt(r);
-	cr_assert_eq(xspd_route_mtu(&mtu), 0);
-	cr_assert_eq(mtu, GATEWAY_ROUTE_MTU);
-	xspd_plane_route_mtu(r->mirror->plane, mtu);
+	cr_assert_eq(xspd_routes_scan(&routes), 0);
+	cr_assert_eq(routes.mtu, GATEWAY_ROUTE_MTU);
+	xspd_plane_routes(r->mirror->plane, routes.mtu, routes.many);
 	for (int side = GATEWAY_C; side <= GATEWAY_S; side++) {
 		if (how == XDP)
 			set_mode(r, gw, side, XSPD_HOOK_XDP, XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS);

@@ -7,7 +7,7 @@
 #include "nl/nl.h"
 #include "util.h"
 
-/* More policies than this to make the kernel resize as often as it wants to. */
+/* More policies than this, in each direction, to make the kernel resize as often as it wants to. */
 #define SETTLERS  20
 #define SETTLE_MS 5
 
@@ -79,10 +79,10 @@ static void rest_ms(long ms)
 	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* Between hosts that no shape has anything to do with. */
+/* Between hosts that no shape has anything to do with; each direction has a hash of its own. */
 static void settler(uint32_t i, struct xspd_pol *ret)
 {
-	struct xspd_pol pol = {.dir = XSPD_OUT, .priority = ~0u};
+	struct xspd_pol pol = {.dir = i % XSPD_DIR_MAX_, .priority = ~0u};
 
 	pol.sel.family = AF_INET;
 	pol.sel.saddr.a4 = htonl(0xc0000264);
@@ -101,7 +101,7 @@ static int settle(struct request *request)
 	struct xspd_pol pol;
 	int err;
 
-	for (uint32_t i = 0; i < SETTLERS; i++) {
+	for (uint32_t i = 0; i < SETTLERS * XSPD_DIR_MAX_; i++) {
 		settler(i, &pol);
 		err = request_add(request, &pol);
 		if (!err)
@@ -110,7 +110,7 @@ static int settle(struct request *request)
 			return err;
 		rest_ms(SETTLE_MS);
 	}
-	for (uint32_t i = 0; i < SETTLERS; i++) {
+	for (uint32_t i = 0; i < SETTLERS * XSPD_DIR_MAX_; i++) {
 		settler(i, &pol);
 		err = request_delete(request, &pol);
 		if (err < 0)

@@ -15,6 +15,9 @@
 #define LEASE_MS 3600000
 #define WARM_MS	 3
 
+/* What libbpf may be too old to know. */
+#define TCX_INGRESS ((enum bpf_attach_type)46)
+
 static const char *const spd_names[XSPD_PATH_SPDS] = {"none", "healthy", "cliff", "block"};
 
 static const struct way {
@@ -29,6 +32,7 @@ static const struct way {
 	{"xdp-redirect", XSPD_PATH_XDP_REDIRECT, XSPD_PATH_NONE, 7},
 	{"bypass", XSPD_PATH_BYPASS, XSPD_PATH_HEALTHY, 1},
 	{"bypass", XSPD_PATH_BYPASS, XSPD_PATH_CLIFF, 2},
+	{"tc-pass", XSPD_PATH_TC_PASS, XSPD_PATH_HEALTHY, 8},
 	{"observe-tc", XSPD_PATH_OBSERVE, XSPD_PATH_HEALTHY, 1},
 	{"observe-xdp", XSPD_PATH_OBSERVE_XDP, XSPD_PATH_HEALTHY, 1},
 	{"kernel", XSPD_PATH_KERNEL, XSPD_PATH_BLOCK, 3},
@@ -38,7 +42,7 @@ static const struct way {
 	{"nft-ingress", XSPD_PATH_NFT_INGRESS, XSPD_PATH_BLOCK, 5},
 };
 #define WAYS XSPD_ARRAY_SIZE(ways)
-#define RIGS 8
+#define RIGS 9
 
 /* A gateway with its policies, and xspd for them. */
 struct rig {
@@ -46,6 +50,7 @@ struct rig {
 	struct xspd_spd *spd;
 	struct xspd_plane *plane;
 	int xdp, tc; /* entry programs */
+	int link;    /* tc's, where it is TCX */
 };
 
 struct bench {
@@ -55,6 +60,18 @@ struct bench {
 	const char *what;
 	char text[64];
 };
+
+/* Is it one of the names between the commas? */
+static bool wanted(const struct bench *b, const struct way *way)
+{
+	const char *list = b->request->setups;
+	size_t len = strlen(way->name);
+
+	for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+		if (!strncmp(list, way->name, len) && (!list[len] || list[len] == ','))
+			return true;
+	return !b->request->setups;
+}
 
 static int fill(struct bench *b, const struct way *way)
 {
@@ -98,6 +115,24 @@ static int load(struct bench *b, struct rig *rig)
 	xspd_plane_beat(rig->plane);
 	xspd_plane_doubt(rig->plane, 0, ~0u);
 	return err;
+}
+
+/* tc runs a program that finds nothing to jump to. */
+static int load_pass(struct bench *b, struct rig *rig)
+{
+	struct xspd_plane_opts opts = {.capacity = 1};
+	uint32_t at = 0;
+	int err;
+
+	b->what = "load the programs";
+	err = xspd_plane_new(&rig->plane, &opts);
+	if (err)
+		return err;
+	rig->tc = fcntl(xspd_plane_prog_fd(rig->plane, "xspd_tc_in"), F_DUPFD_CLOEXEC, 3);
+	if (rig->tc < 0 ||
+	    bpf_map_delete_elem(xspd_plane_map_fd(rig->plane, "xspd_jump_tc"), &at) < 0)
+		return -errno;
+	return 0;
 }
 
 static int load_nft(struct bench *b, const struct way *way)
@@ -153,7 +188,9 @@ static int make_rig(struct bench *b, const struct way *way)
 	if (way->way == XSPD_PATH_XDP_DROP || way->way == XSPD_PATH_XDP_REDIRECT)
 		return load_least(b, way);
 	err = fill(b, way);
-	return err || way->spd == XSPD_PATH_NONE ? err : load(b, rig);
+	if (err || way->spd == XSPD_PATH_NONE)
+		return err;
+	return way->way == XSPD_PATH_TC_PASS ? load_pass(b, rig) : load(b, rig);
 }
 
 static int make_rigs(struct bench *b)
@@ -164,7 +201,7 @@ static int make_rigs(struct bench *b)
 	err = xspd_traffic_new(&b->traffic);
 	for (unsigned int rig = 0; rig < RIGS && !err; rig++)
 		for (size_t i = 0; i < WAYS; i++)
-			if (ways[i].rig == rig) {
+			if (ways[i].rig == rig && wanted(b, &ways[i])) {
 				err = make_rig(b, &ways[i]);
 				break;
 			}
@@ -180,6 +217,7 @@ static void free_rigs(struct bench *b)
 		xspd_spd_free(rig->spd);
 		xspd_closep(&rig->xdp);
 		xspd_closep(&rig->tc);
+		xspd_closep(&rig->link);
 		xspd_path_free(&rig->path);
 	}
 	xspd_traffic_free(&b->traffic);
@@ -197,17 +235,25 @@ static int set_mode(const struct rig *rig, uint32_t ifindex, const uint8_t mac[6
 	return bpf_map_update_elem(map, &key, &mode, BPF_ANY) < 0 ? -errno : 0;
 }
 
-static int set_tc(const struct rig *rig, bool on)
+/* As `xspd attach` does it: by TCX where there is that. */
+static int set_tc(struct rig *rig, bool on)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)rig->path.in_if,
 		    .attach_point = BPF_TC_INGRESS);
 	LIBBPF_OPTS(bpf_tc_opts, opts, .prog_fd = rig->tc, .handle = 1, .priority = 1);
 	int err;
 
+	if (!on && rig->link >= 0) {
+		xspd_closep(&rig->link);
+		return 0;
+	}
 	if (!on) {
 		hook.attach_point |= BPF_TC_EGRESS; /* the qdisc itself */
 		return bpf_tc_hook_destroy(&hook);
 	}
+	rig->link = bpf_link_create(rig->tc, hook.ifindex, TCX_INGRESS, NULL);
+	if (rig->link >= 0 || errno != EINVAL)
+		return rig->link < 0 ? -errno : 0;
 	err = bpf_tc_hook_create(&hook);
 	return err ? err : bpf_tc_attach(&hook, &opts);
 }
@@ -224,7 +270,7 @@ static int set_xdp(const struct rig *rig, uint32_t flags, bool on)
 		   : bpf_xdp_attach((int)path->in_if, on ? rig->xdp : -1, XDP_FLAGS_DRV_MODE, NULL);
 }
 
-static int switch_way(const struct rig *rig, enum xspd_path_way way, bool on)
+static int switch_way(struct rig *rig, enum xspd_path_way way, bool on)
 {
 	switch (way) {
 	case XSPD_PATH_BYPASS:
@@ -236,36 +282,68 @@ static int switch_way(const struct rig *rig, enum xspd_path_way way, bool on)
 	case XSPD_PATH_XDP_REDIRECT:
 		return set_xdp(rig, 0, on);
 	case XSPD_PATH_OBSERVE:
+	case XSPD_PATH_TC_PASS:
 		return set_tc(rig, on);
 	default:
 		return 0;
 	}
 }
 
-/* --- rows ------------------------------------------------------------------------- */
-
-struct sums {
-	double mpps[XSPD_PATH_ROUNDS_MOST], wall[XSPD_PATH_ROUNDS_MOST];
-	uint64_t received, delivered;
-};
-
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+/* --- samples ---------------------------------------------------------------------- */
 
 static bool drops(const struct way *way)
 {
 	return way->spd == XSPD_PATH_BLOCK;
 }
 
-static int one_sample(struct bench *b, const struct way *way, struct sums *sums, uint32_t round)
+/* What xspd has done itself by now, by its own count. */
+static int acted(const struct rig *rig, const struct way *way, uint64_t *ret)
+{
+	bool bypass = way->way == XSPD_PATH_BYPASS;
+	int cpus = libbpf_num_possible_cpus();
+	xspd_autofree struct xspd_stat *stat = calloc((size_t)cpus, sizeof(*stat));
+	uint32_t nr = XSPD_HOOK_XDP * XSPD_A_MAX_ + (bypass ? XSPD_A_FORWARDED : XSPD_A_DROP_BLOCK);
+
+	*ret = 0;
+	if (!bypass && way->way != XSPD_PATH_ENFORCE)
+		return 0;
+	if (!stat)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(xspd_plane_map_fd(rig->plane, "xspd_act"), &nr, stat) < 0)
+		return -errno;
+	for (int i = 0; i < cpus; i++)
+		*ret += stat[i].packets;
+	return 0;
+}
+
+static int take_sample(struct bench *b, const struct way *way, struct xspd_path_sums *sums,
+		       uint32_t round)
 {
 	const struct rig *rig = &b->rigs[way->rig];
 	struct xspd_path_sample warm, sample;
+	uint64_t before = 0, after = 0;
 	double good;
+	int err;
+
+	err = xspd_path_sample(&rig->path, &b->traffic, WARM_MS, &warm);
+	err = err ?: acted(rig, way, &before);
+	err = err ?: xspd_path_sample(&rig->path, &b->traffic, b->request->ms, &sample);
+	err = err ?: acted(rig, way, &after);
+	if (err)
+		return err;
+	good = (double)(drops(way) ? sample.received - sample.delivered : sample.delivered);
+	sums->mpps[round] = good / sample.cpu_ns * 1e3;
+	sums->wall[round] = good / sample.wall_ns * 1e3;
+	sums->received += sample.received;
+	sums->delivered += sample.delivered;
+	sums->acted += after - before;
+	return 0;
+}
+
+static int one_sample(struct bench *b, const struct way *way, struct xspd_path_sums *sums,
+		      uint32_t round)
+{
+	struct rig *rig = &b->rigs[way->rig];
 	int err, off;
 
 	snprintf(b->text, sizeof(b->text), "%s, %s", way->name, spd_names[way->spd]);
@@ -276,63 +354,59 @@ static int one_sample(struct bench *b, const struct way *way, struct sums *sums,
 		err = switch_way(rig, way->way, true);
 	if (err)
 		return err;
-	err = xspd_path_sample(&rig->path, &b->traffic, WARM_MS, &warm);
-	if (!err)
-		err = xspd_path_sample(&rig->path, &b->traffic, b->request->ms, &sample);
+	err = take_sample(b, way, sums, round);
 	off = xspd_path_enter(&rig->path, XSPD_PATH_GATEWAY);
 	if (!off)
 		off = switch_way(rig, way->way, false);
-	if (err || off)
-		return err ? err : off;
-	good = (double)(drops(way) ? sample.received - sample.delivered : sample.delivered);
-	sums->mpps[round] = good / sample.cpu_ns * 1e3;
-	sums->wall[round] = good / sample.wall_ns * 1e3;
-	sums->received += sample.received;
-	sums->delivered += sample.delivered;
-	return 0;
-}
-
-static double median(double *values, uint32_t count)
-{
-	qsort(values, count, sizeof(*values), compare_double);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+	return err ? err : off;
 }
 
 /*
  * Of all that was received at most one in ten may have gone another way: behind a gateway that
  * takes a long time, the sink's queue runs over when the kernel has held up both threads.
  */
-static bool treated(const struct way *way, const struct sums *sums)
+static bool treated(const struct way *way, const struct xspd_path_sums *sums)
 {
 	uint64_t wrong = drops(way) ? sums->delivered : sums->received - sums->delivered;
+	bool acts = way->way == XSPD_PATH_BYPASS || way->way == XSPD_PATH_ENFORCE;
 
-	return sums->received && wrong <= sums->received / 10;
+	return sums->received && wrong <= sums->received / 10 &&
+	       (!acts || sums->acted >= sums->received - sums->received / 10);
 }
 
-static void give_row(struct bench *b, const struct way *way, struct sums *sums)
+static int give_rows(struct bench *b, struct xspd_path_sums *sums)
 {
 	const struct xspd_path_request *request = b->request;
-	struct xspd_path_row row = {
-		.setup = way->name,
-		.spd = spd_names[way->spd],
-		.policies = way->spd == XSPD_PATH_NONE ? 0 : request->policies,
-		.flows = b->traffic.count,
-		.rounds = request->rounds,
-		.drops = drops(way),
-		.received = sums->received,
-		.delivered = sums->delivered,
-	};
+	struct xspd_path_row rows[WAYS];
+	size_t count = 0;
+	int err = 0;
 
-	row.mpps = median(sums->mpps, request->rounds);
-	row.mpps_most = sums->mpps[request->rounds - 1];
-	row.mpps_wall = median(sums->wall, request->rounds);
-	row.ns = 1e3 / row.mpps;
-	request->row(request->ctx, &row);
+	for (size_t i = 0; i < WAYS; i++) {
+		if (!wanted(b, &ways[i]))
+			continue;
+		rows[count] = (struct xspd_path_row){
+			.setup = ways[i].name,
+			.spd = spd_names[ways[i].spd],
+			.policies = ways[i].spd == XSPD_PATH_NONE ? 0 : request->policies,
+			.flows = b->traffic.count,
+			.drops = drops(&ways[i]),
+		};
+		xspd_path_row_sum(&rows[count++], &sums[i], request->rounds);
+		if (!treated(&ways[i], &sums[i])) {
+			snprintf(b->text, sizeof(b->text), "%s, %s: packets treated wrong",
+				 ways[i].name, spd_names[ways[i].spd]);
+			err = -EBADE;
+		}
+	}
+	xspd_path_rows_compare(rows, count);
+	for (size_t i = 0; i < count; i++)
+		request->row(request->ctx, &rows[i]);
+	return err;
 }
 
 static int one_count(struct bench *b, uint32_t flows)
 {
-	xspd_autofree struct sums *sums = calloc(WAYS, sizeof(*sums));
+	xspd_autofree struct xspd_path_sums *sums = calloc(WAYS, sizeof(*sums));
 	int err = 0;
 
 	if (!sums)
@@ -340,16 +414,9 @@ static int one_count(struct bench *b, uint32_t flows)
 	b->traffic.count = flows;
 	for (uint32_t round = 0; round < b->request->rounds && !err; round++)
 		for (size_t i = 0; i < WAYS && !err; i++)
-			err = one_sample(b, &ways[i], &sums[i], round);
-	for (size_t i = 0; i < WAYS && !err; i++) {
-		give_row(b, &ways[i], &sums[i]);
-		if (!treated(&ways[i], &sums[i])) {
-			snprintf(b->text, sizeof(b->text), "%s, %s: packets treated wrong",
-				 ways[i].name, spd_names[ways[i].spd]);
-			err = -EBADE;
-		}
-	}
-	return err;
+			if (wanted(b, &ways[i]))
+				err = one_sample(b, &ways[i], &sums[i], round);
+	return err ? err : give_rows(b, sums);
 }
 
 int xspd_bench_path(const struct xspd_path_request *request, const char **ret_what)
@@ -360,12 +427,13 @@ int xspd_bench_path(const struct xspd_path_request *request, const char **ret_wh
 
 	b = (struct bench){.request = request};
 	for (unsigned int i = 0; i < RIGS; i++) {
-		b.rigs[i].xdp = b.rigs[i].tc = b.rigs[i].path.sysfs = -1;
+		b.rigs[i].xdp = b.rigs[i].tc = b.rigs[i].link = b.rigs[i].path.sysfs = -1;
 		memset(b.rigs[i].path.netns, -1, sizeof(b.rigs[i].path.netns));
 	}
 	err = make_rigs(&b);
 	for (size_t i = 0; i < XSPD_ARRAY_SIZE(counts) && !err; i++)
-		err = one_count(&b, counts[i]);
+		if (!request->flows || request->flows == counts[i])
+			err = one_count(&b, counts[i]);
 	free_rigs(&b);
 	*ret_what = b.what;
 	return err;

@@ -84,6 +84,7 @@ enum xspd_path_way {
 	XSPD_PATH_NFT_INGRESS,
 	XSPD_PATH_XDP_DROP, /* an XDP program that does nothing else: the floor */
 	XSPD_PATH_XDP_REDIRECT,
+	XSPD_PATH_TC_PASS, /* a tc program that does nothing: the floor there */
 };
 
 #define XSPD_PATH_ROUNDS_MOST 32
@@ -97,13 +98,28 @@ struct xspd_path_row {
 	double mpps_most;		     /* the best round */
 	double mpps_wall;		     /* per second of the clock */
 	double ns;			     /* per packet */
-	uint64_t received, delivered, acted; /* of all rounds */
+	uint64_t received, delivered, acted; /* of all rounds; acted: by xspd's own count */
+	double floor_ns;  /* the least that any could take at that place; 0: not measured */
+	double ratio;	  /* to the kernel, on the same policies and flows; 0: not measured */
+	double ratio_net; /* the same, the floor taken off both; 0: not measured */
 };
+
+/* The samples of one setup. */
+struct xspd_path_sums {
+	double mpps[XSPD_PATH_ROUNDS_MOST], wall[XSPD_PATH_ROUNDS_MOST];
+	uint64_t received, delivered, acted;
+};
+
+/* path_row.c: medians, and how rows of the same run compare. */
+void xspd_path_row_sum(struct xspd_path_row *row, struct xspd_path_sums *sums, uint32_t rounds);
+void xspd_path_rows_compare(struct xspd_path_row *rows, size_t count);
 
 struct xspd_path_request {
 	uint32_t policies;
 	uint32_t rounds;
-	uint32_t ms; /* of the gateway's CPU time, a sample */
+	uint32_t ms;	    /* of the gateway's CPU time, a sample */
+	const char *setups; /* only these, between commas; NULL: all */
+	uint32_t flows;	    /* only so many; 0: each number in turn */
 	void (*row)(void *ctx, const struct xspd_path_row *row);
 	void *ctx;
 };

@@ -15,17 +15,28 @@
 #define ROUNDS	     7
 #define SAMPLE_MS    30
 
+static void print_ratio(double ratio)
+{
+	if (ratio > 0)
+		printf(" %6.2f", ratio);
+	else
+		printf(" %6s", "-");
+}
+
 static void print_row(void *ctx, const struct xspd_path_row *row)
 {
 	bool *header = ctx;
 
 	if (!*header)
-		printf("%-15s %-8s %8s %6s %-9s %8s %8s %8s %8s\n", "setup", "policies", "number",
-		       "flows", "", "Mpps", "best", "wall", "ns");
+		printf("%-15s %-8s %8s %6s %-9s %8s %8s %8s %8s %6s %6s\n", "setup", "policies",
+		       "number", "flows", "", "Mpps", "best", "wall", "ns", "ratio", "net");
 	*header = true;
-	printf("%-15s %-8s %8u %6u %-9s %8.4f %8.4f %8.4f %8.0f\n", row->setup, row->spd,
+	printf("%-15s %-8s %8u %6u %-9s %8.4f %8.4f %8.4f %8.0f", row->setup, row->spd,
 	       row->policies, row->flows, row->drops ? "dropped" : "delivered", row->mpps,
 	       row->mpps_most, row->mpps_wall, row->ns);
+	print_ratio(row->ratio);
+	print_ratio(row->ratio_net);
+	putchar('\n');
 	fflush(stdout);
 }
 
@@ -35,6 +46,15 @@ static void put(struct json_object *o, const char *key, double value, const char
 
 	snprintf(text, sizeof(text), format, value);
 	json_object_object_add(o, key, json_object_new_double_s(value, text));
+}
+
+/* 0: was not measured */
+static void put_measured(struct json_object *o, const char *key, double value, const char *format)
+{
+	if (value > 0)
+		put(o, key, value, format);
+	else
+		json_object_object_add(o, key, NULL);
 }
 
 static void add_json(void *ctx, const struct xspd_path_row *row)
@@ -53,6 +73,10 @@ static void add_json(void *ctx, const struct xspd_path_row *row)
 	cli_json_number(o, "received", row->received);
 	cli_json_number(o, "delivered", row->delivered);
 	cli_json_number(o, "rounds", row->rounds);
+	cli_json_number(o, "acted", row->acted);
+	put_measured(o, "ns_floor", row->floor_ns, "%.1f");
+	put_measured(o, "ratio", row->ratio, "%.2f");
+	put_measured(o, "ratio_net", row->ratio_net, "%.2f");
 	json_object_array_add(ctx, o);
 }
 
@@ -67,6 +91,8 @@ int bench_path_main(int argc, char **argv)
 	const struct cli_option options[] = {
 		{"policies", CLI_NUMBER, &request.policies, 2, POLICIES_MAX},
 		{"rounds", CLI_NUMBER, &request.rounds, 1, XSPD_PATH_ROUNDS_MOST},
+		{"setup", CLI_STRING, &request.setups},
+		{"flows", CLI_NUMBER, &request.flows, 1, XSPD_ASK_MAX},
 		{"sample-ms", CLI_NUMBER, &request.ms, 10, 10000},
 		{},
 	};

@@ -74,10 +74,11 @@ void xspd_daemon_linger(struct xspd_daemon *d)
 	xspd_plane_linger(d->plane, d->linger);
 }
 
-/* Read as a whole only when a route with an MTU came or went: there may be very many. */
+/* Read as a whole only when a route that matters came or went: there may be very many. */
 void xspd_daemon_routes(struct xspd_daemon *d)
 {
-	uint32_t mtu = 1; /* not known: nothing is short enough */
+	/* not known: nothing is short enough */
+	struct xspd_routes routes = {.mtu = 1, .many = true};
 	int err;
 
 	if (d->routes < 0)
@@ -86,10 +87,10 @@ void xspd_daemon_routes(struct xspd_daemon *d)
 		d->routes_known = false;
 	if (d->routes_known)
 		return;
-	err = xspd_route_mtu(&mtu);
+	err = xspd_routes_scan(&routes);
 	if (err)
 		xspd_log("routes: %s: nothing is bypassed", strerror(-err));
-	xspd_plane_route_mtu(d->plane, mtu);
+	xspd_plane_routes(d->plane, routes.mtu, routes.many);
 	d->routes_known = !err && d->routes >= 0;
 }
 

@@ -11,12 +11,19 @@
 #define RCVBUF	 (4 << 20)
 #define ATTEMPTS 3
 
-static int is_metrics(const struct nlattr *attr, void *data)
+struct attrs {
+	const struct nlattr *metrics;
+	bool many;
+};
+
+static int is_special(const struct nlattr *attr, void *data)
 {
-	const struct nlattr **metrics = data;
+	struct attrs *attrs = data;
 
 	if (mnl_attr_get_type(attr) == RTA_METRICS)
-		*metrics = attr;
+		attrs->metrics = attr;
+	if (mnl_attr_get_type(attr) == RTA_MULTIPATH || mnl_attr_get_type(attr) == RTA_NH_ID)
+		attrs->many = true;
 	return MNL_CB_OK;
 }
 
@@ -29,42 +36,45 @@ static int is_mtu(const struct nlattr *attr, void *data)
 	return MNL_CB_OK;
 }
 
-/* Of one route message, 0: it has none. */
-static uint32_t message_mtu(const struct nlmsghdr *nlh)
+/* What one route message has of it. */
+static struct xspd_routes message_routes(const struct nlmsghdr *nlh)
 {
-	const struct nlattr *metrics = NULL;
-	uint32_t mtu = 0;
+	const struct rtmsg *rtm = mnl_nlmsg_get_payload(nlh);
+	struct attrs attrs = {};
+	struct xspd_routes ret = {};
 
 	if (nlh->nlmsg_type != RTM_NEWROUTE && nlh->nlmsg_type != RTM_DELROUTE)
-		return 0;
-	if (nlh->nlmsg_len < MNL_NLMSG_HDRLEN + sizeof(struct rtmsg))
-		return 0;
-	mnl_attr_parse(nlh, sizeof(struct rtmsg), is_metrics, &metrics);
-	if (metrics)
-		mnl_attr_parse_nested(metrics, is_mtu, &mtu);
-	return mtu;
+		return ret;
+	if (nlh->nlmsg_len < MNL_NLMSG_HDRLEN + sizeof(*rtm))
+		return ret;
+	mnl_attr_parse(nlh, sizeof(*rtm), is_special, &attrs);
+	if (attrs.metrics)
+		mnl_attr_parse_nested(attrs.metrics, is_mtu, &ret.mtu);
+	ret.many = attrs.many && rtm->rtm_family == AF_INET;
+	return ret;
 }
 
 /* What one datagram of a dump holds: 1 if it was the last, 0, or a negative errno. */
-static int take(char *buf, int len, uint32_t *least, bool *interrupted)
+static int take(char *buf, int len, struct xspd_routes *found, bool *interrupted)
 {
 	const struct nlmsghdr *nlh = (void *)buf;
 
 	for (; mnl_nlmsg_ok(nlh, len); nlh = mnl_nlmsg_next(nlh, &len)) {
-		uint32_t mtu = message_mtu(nlh);
+		struct xspd_routes routes = message_routes(nlh);
 
 		*interrupted |= nlh->nlmsg_flags & NLM_F_DUMP_INTR;
 		if (nlh->nlmsg_type == NLMSG_DONE)
 			return 1;
 		if (nlh->nlmsg_type == NLMSG_ERROR)
 			return -EIO;
-		if (mtu && (!*least || mtu < *least))
-			*least = mtu;
+		if (routes.mtu && (!found->mtu || routes.mtu < found->mtu))
+			found->mtu = routes.mtu;
+		found->many |= routes.many;
 	}
 	return 0;
 }
 
-static int dump(uint8_t family, uint32_t *least, bool *interrupted)
+static int dump(uint8_t family, struct xspd_routes *found, bool *interrupted)
 {
 	struct {
 		struct nlmsghdr nlh;
@@ -88,7 +98,7 @@ static int dump(uint8_t family, uint32_t *least, bool *interrupted)
 			continue;
 		if (len < 0)
 			return -errno;
-		end = take(buf, len, least, interrupted);
+		end = take(buf, len, found, interrupted);
 	}
 	return end < 0 ? end : 0;
 }
@@ -97,19 +107,19 @@ static int dump(uint8_t family, uint32_t *least, bool *interrupted)
  * A dump that routes changed under may have missed one. Where they never rest the last
  * attempt has to do: what changed is told to the watch, and what was found in any of them counts.
  */
-int xspd_route_mtu(uint32_t *ret)
+int xspd_routes_scan(struct xspd_routes *ret)
 {
+	struct xspd_routes found = {};
 	bool interrupted = true;
-	uint32_t least = 0;
 	int err = 0;
 
 	for (int i = 0; i < ATTEMPTS && interrupted && !err; i++) {
 		interrupted = false;
-		err = dump(AF_INET, &least, &interrupted);
-		err = err ?: dump(AF_INET6, &least, &interrupted);
+		err = dump(AF_INET, &found, &interrupted);
+		err = err ?: dump(AF_INET6, &found, &interrupted);
 	}
 	if (!err)
-		*ret = least;
+		*ret = found;
 	return err;
 }
 
@@ -141,7 +151,10 @@ bool xspd_route_watched(int fd)
 		if (len < 0 && errno != ENOBUFS)
 			return touched;
 		touched |= len < 0;
-		for (; mnl_nlmsg_ok(nlh, len); nlh = mnl_nlmsg_next(nlh, &len))
-			touched |= message_mtu(nlh) != 0;
+		for (; mnl_nlmsg_ok(nlh, len); nlh = mnl_nlmsg_next(nlh, &len)) {
+			struct xspd_routes routes = message_routes(nlh);
+
+			touched |= routes.mtu || routes.many;
+		}
 	}
 }

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* MTUs that routes have of their own, in the calling thread's network namespace. */
+/* What sets routes apart for the programs, in the calling thread's network namespace. */
 #ifndef XSPD_NL_ROUTE_H
 #define XSPD_NL_ROUTE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The smallest of them, both families and all tables; 0: none has one. 0 or a negative errno. */
-int xspd_route_mtu(uint32_t *ret);
+struct xspd_routes {
+	uint32_t mtu; /* the smallest that any has of its own, both families and all tables; 0: none
+			 has */
+	bool many;    /* an IPv4 route has several next hops, or a next hop object */
+};
+
+/* 0 or a negative errno. */
+int xspd_routes_scan(struct xspd_routes *ret);
 
 /* A socket that is told of changes, -1 with errno. */
 int xspd_route_watch(void);
-/* Empty it. Did a route with such an MTU come or go, or was anything lost? */
+/* Empty it. Did such a route come or go, or was anything lost? */
 bool xspd_route_watched(int fd);
 
 #endif

@@ -97,9 +97,9 @@ static int adopt(const struct xspd_pins *pins, const struct xspd_set *set, const
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
 	err = join(links, old, "links");
-	err = err ?: jump_lead(old, "xspd_jump_tc", 0, set->skel->progs.xspd_do_in);
+	err = err ?: jump_lead(old, "xspd_jump_tc", 0, set->prog_in);
 	err = err ?: jump_lead(old, "xspd_jump_tc", 1, set->skel->progs.xspd_do_out);
-	err = err ?: jump_lead(old, "xspd_jump_xdp", 0, set->skel->progs.xspd_do_xdp);
+	err = err ?: jump_lead(old, "xspd_jump_xdp", 0, set->prog_xdp);
 	err = err ?: links_move(pins, old);
 	if (err)
 		return err;

@@ -51,6 +51,7 @@ void xspd_plane_brief(struct xspd_plane *plane, struct xspd_set *set)
 	set->conf->doubt = plane->doubt;
 	set->conf->env = plane->env;
 	set->conf->route_mtu = plane->route_mtu;
+	set->conf->route_many = plane->route_many;
 	set->conf->cache = plane->opts.cache;
 	set->conf->lease_ms = plane->opts.lease_ms;
 }
@@ -117,13 +118,13 @@ static int jumps_store(const struct xspd_set *set)
 
 	if (set->sizes.ask)
 		return 0;
-	err = jump_store(tc, 0, set->skel->progs.xspd_do_in);
+	err = jump_store(tc, 0, set->prog_in);
 	xspd_crash_point("serve: in");
 	err = err ?: jump_store(tc, 1, set->skel->progs.xspd_do_out);
 	xspd_crash_point("serve: out");
 	err = err ?: jump_steer(tc, set);
 	xspd_crash_point("serve: steer");
-	err = err ?: jump_store(xdp, 0, set->skel->progs.xspd_do_xdp);
+	err = err ?: jump_store(xdp, 0, set->prog_xdp);
 	xspd_crash_point("serve: xdp");
 	return err;
 }
@@ -273,10 +274,12 @@ void xspd_plane_env(struct xspd_plane *plane, uint32_t bits)
 	XSPD_STORE(xspd_plane_conf(plane)->env, bits);
 }
 
-void xspd_plane_route_mtu(struct xspd_plane *plane, uint32_t mtu)
+void xspd_plane_routes(struct xspd_plane *plane, uint32_t mtu, bool many)
 {
 	plane->route_mtu = mtu;
+	plane->route_many = many;
 	XSPD_STORE(xspd_plane_conf(plane)->route_mtu, mtu);
+	XSPD_STORE(xspd_plane_conf(plane)->route_many, many);
 }
 
 void xspd_plane_beat(struct xspd_plane *plane)
@@ -296,9 +299,15 @@ int xspd_plane_steers(const struct xspd_plane *plane)
 
 int xspd_plane_prog_fd(const struct xspd_plane *plane, const char *name)
 {
+	const struct xspd_set *set = plane->set;
 	const struct bpf_program *prog =
-		plane->set ? bpf_object__find_program_by_name(plane->set->skel->obj, name) : NULL;
+		set ? bpf_object__find_program_by_name(set->skel->obj, name) : NULL;
 
+	/* whichever this kernel has */
+	if (prog && prog == set->skel->progs.xspd_do_in)
+		prog = set->prog_in;
+	if (prog && prog == set->skel->progs.xspd_do_xdp)
+		prog = set->prog_xdp;
 	return prog ? bpf_program__fd(prog) : -1;
 }
 

@@ -85,8 +85,11 @@ int xspd_plane_steers(const struct xspd_plane *plane);
 void xspd_plane_doubt(struct xspd_plane *plane, uint32_t set, uint32_t clear);
 /* What surrounds the policies (enum xspd_env), all of it; visible at once, survives swaps. */
 void xspd_plane_env(struct xspd_plane *plane, uint32_t bits);
-/* The smallest MTU that a route has of its own, 0: none; packets above it are not bypassed. */
-void xspd_plane_route_mtu(struct xspd_plane *plane, uint32_t mtu);
+/*
+ * The smallest MTU that a route has of its own, 0: none; packets above it are not bypassed.
+ * @many: an IPv4 route has several next hops; no route is remembered then.
+ */
+void xspd_plane_routes(struct xspd_plane *plane, uint32_t mtu, bool many);
 /* For how long deleted out policies stay for the guard; 0: not at all. */
 void xspd_plane_linger(struct xspd_plane *plane, uint32_t seconds);
 /* Were all of @spd to linger, a larger set would have to be built first. */

@@ -66,6 +66,20 @@ static void set_sizes(struct xspd_bpf *skel, const struct xspd_sizes *sizes)
 	skel->rodata->xspd_steers = sizes->steer;
 }
 
+/* The programs for this kernel: bpf_cast_to_kern_ctx() is of 6.2. */
+static void choose(struct xspd_set *set)
+{
+	struct xspd_bpf *skel = set->skel;
+	bool old = !xspd_kernel_since(6, 2);
+
+	set->prog_in = old ? skel->progs.xspd_old_in : skel->progs.xspd_do_in;
+	set->prog_xdp = old ? skel->progs.xspd_old_xdp : skel->progs.xspd_do_xdp;
+	bpf_program__set_autoload(skel->progs.xspd_do_in, !old);
+	bpf_program__set_autoload(skel->progs.xspd_old_in, old);
+	bpf_program__set_autoload(skel->progs.xspd_do_xdp, !old);
+	bpf_program__set_autoload(skel->progs.xspd_old_xdp, old);
+}
+
 static int set_load(struct xspd_set *set, const int *lasting, bool entries)
 {
 	struct xspd_bpf *skel = set->skel;
@@ -76,10 +90,11 @@ static int set_load(struct xspd_set *set, const int *lasting, bool entries)
 		bpf_program__set_autoload(skel->progs.xspd_tc_out, false);
 		bpf_program__set_autoload(skel->progs.xspd_xdp, false);
 	}
+	choose(set);
 	if (set->sizes.ask) {
-		bpf_program__set_autoload(skel->progs.xspd_do_in, false);
 		bpf_program__set_autoload(skel->progs.xspd_do_out, false);
-		bpf_program__set_autoload(skel->progs.xspd_do_xdp, false);
+		bpf_program__set_autoload(set->prog_in, false);
+		bpf_program__set_autoload(set->prog_xdp, false);
 	}
 	if (!set->sizes.bench) {
 		bpf_program__set_autoload(skel->progs.xspd_bench, false);
