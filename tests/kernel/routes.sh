@@ -41,6 +41,7 @@ ip -n "$gw" route add 10.10.0.0/16 nexthop via 192.0.2.2 nexthop via 192.0.2.3
 check "two next hops" wait_for 5 many 1
 ip -n "$gw" route del 10.10.0.0/16
 check "one again" wait_for 5 many 0
+ip -n "$gw" link set p0 up # a next hop object needs a carrier
 ip -n "$gw" nexthop add id 7 via 192.0.2.2 dev c0
 ip -n "$gw" route add 10.11.0.0/16 nhid 7
 check "a next hop object" wait_for 5 many 1
