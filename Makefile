@@ -35,7 +35,8 @@ SRCS := $(wildcard user/*.c user/*/*.c user/*/*/*.c)
 OBJS := $(SRCS:%.c=$(O)/obj/%.o)
 LIB_OBJS := $(filter-out $(addprefix $(O)/obj/user/,main.o cli/% web/% daemon/run.o),$(OBJS))
 # no I/O in them: built again with the sanitizers for the unit tests
-PURE := $(wildcard user/spd/*.c user/nl/*.c user/tune/*.c user/lint/*.c) user/reason.c $(wildcard user/plane/pure/*.c) \
+PURE := $(wildcard user/spd/*.c user/nl/*.c user/tune/*.c user/lint/*.c) user/reason.c user/owner.c \
+	$(wildcard user/plane/pure/*.c) \
 	user/snapshot/format.c user/snapshot/state.c $(wildcard user/words/*.c user/diff/*.c)
 PURE_OBJS := $(PURE:%.c=$(O)/san/%.o)
 

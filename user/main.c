@@ -49,6 +49,12 @@ static const struct command commands[] = {
 	 "[--file SNAPSHOT] [--hthresh4 L/R] [--hthresh6 L/R] [--calibrate] [--apply "
 	 "[--max-stall MS] [--keep] [--accept-ties]]",
 	 "what a lookup costs the kernel, why, and which thresholds make it cheaper"},
+	{"events", events_main, "[--follow] [--changes | --samples] [--last N]",
+	 "what happened to the policies, and packets worth telling of"},
+	{"top", top_main,
+	 "[--interval S] [--count N] [--sort rate|packets|bytes|index] [--filter TEXT] "
+	 "[--follow INDEX] [--plain]",
+	 "the busiest policies and reasons, live"},
 	{"snapshot", snapshot_main, "save|load FILE [--states] [--with-keys]",
 	 "policies and SAs into a file, and back"},
 	{"diff", diff_main, "A B",

@@ -24,6 +24,8 @@ int attach_main(int argc, char **argv);
 int detach_main(int argc, char **argv);
 int exempt_main(int argc, char **argv);
 int mark_main(int argc, char **argv);
+int events_main(int argc, char **argv);
+int top_main(int argc, char **argv);
 int snapshot_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
