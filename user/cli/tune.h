@@ -40,6 +40,10 @@ void cli_tune_print_json(const struct cli_tune *tune);
 /* "hthresh4 0 32 hthresh6 128 128", as ip xfrm policy set takes it */
 void cli_tune_bits_text(const struct xspd_tune_bits *bits, char *buf, size_t size);
 
+/* "10.77.0.0/16 pulls 10000 policies into one list", "498 us" */
+void cli_tune_cliff_text(const struct xspd_tune_cliff *cliff, char *buf, size_t size);
+const char *cli_tune_time_text(double ns, char *buf, size_t size);
+
 /* tune_apply.c; both complain themselves: XSPD_DONE or XSPD_FAILED. */
 /* Policies whose answers a rebuild may change, unless that is accepted: into ties. */
 int cli_tune_count_ties(struct cli_tune *tune);

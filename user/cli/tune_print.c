@@ -42,7 +42,7 @@ void cli_tune_bits_text(const struct xspd_tune_bits *bits, char *buf, size_t siz
 }
 
 /* "0.4 us", "111 us", "4.8 ms" */
-static const char *time_text(double ns, char *buf, size_t size)
+const char *cli_tune_time_text(double ns, char *buf, size_t size)
 {
 	const char *unit = ns < 1e6 ? "us" : ns < 1e9 ? "ms" : "s";
 	double value = ns < 1e6 ? ns / 1e3 : ns < 1e9 ? ns / 1e6 : ns / 1e9;
@@ -68,7 +68,7 @@ static void cover_text(const struct xspd_tune_cliff *cliff, char *buf, size_t si
 		 cliff->src ? sel->prefixlen_s : sel->prefixlen_d);
 }
 
-static void cliff_text(const struct xspd_tune_cliff *cliff, char *buf, size_t size)
+void cli_tune_cliff_text(const struct xspd_tune_cliff *cliff, char *buf, size_t size)
 {
 	char cover[80];
 
@@ -123,11 +123,12 @@ static void print_sides(const struct cli_tune *tune)
 			continue;
 		printf("%-4s %-6s %9u %9u %9u %10s %10s", xspd_dir_name((enum xspd_dir)(i / 2)),
 		       family_name(i & 1), now->policies, now->hashed, now->longest,
-		       time_text(now->expected, a, sizeof(a)), time_text(now->worst, b, sizeof(b)));
+		       cli_tune_time_text(now->expected, a, sizeof(a)),
+		       cli_tune_time_text(now->worst, b, sizeof(b)));
 		if (cli_tune_change(tune))
 			printf("  | %9u %10s %10s", best->longest,
-			       time_text(best->expected, c, sizeof(c)),
-			       time_text(best->worst, d, sizeof(d)));
+			       cli_tune_time_text(best->expected, c, sizeof(c)),
+			       cli_tune_time_text(best->worst, d, sizeof(d)));
 		printf("\n");
 	}
 }
@@ -136,12 +137,13 @@ static void print_cliff(const struct cli_tune *tune, const struct xspd_tune_clif
 {
 	char text[256], ns[24], after[24];
 
-	cliff_text(cliff, text, sizeof(text));
+	cli_tune_cliff_text(cliff, text, sizeof(text));
 	printf("cliff: %s %s: %s: about %s per packet", xspd_dir_name(cliff->dir),
-	       family_name(cliff->family == AF_INET6), text, time_text(cliff->ns, ns, sizeof(ns)));
+	       family_name(cliff->family == AF_INET6), text,
+	       cli_tune_time_text(cliff->ns, ns, sizeof(ns)));
 	if (helped(cliff))
 		printf(", %s with other thresholds\n",
-		       time_text(cliff->ns_after, after, sizeof(after)));
+		       cli_tune_time_text(cliff->ns_after, after, sizeof(after)));
 	else
 		printf("\n\t%s: %s\n",
 		       cli_tune_change(tune) ? "these thresholds do not help"
@@ -163,11 +165,11 @@ static void print_change(const struct cli_tune *tune)
 	cli_tune_bits_text(bits, text, sizeof(text));
 	printf("%s: %s: a lookup takes %s instead of %s\n",
 	       tune->hthresh4 || tune->hthresh6 ? "asked" : "best", text,
-	       time_text(tune->best.expected, a, sizeof(a)),
-	       time_text(tune->now.expected, b, sizeof(b)));
+	       cli_tune_time_text(tune->best.expected, a, sizeof(a)),
+	       cli_tune_time_text(tune->now.expected, b, sizeof(b)));
 	printf("\tthe kernel rebuilds its lists for that, and keeps every lookup waiting for about "
 	       "%s\n",
-	       time_text(tune->best.stall, c, sizeof(c)));
+	       cli_tune_time_text(tune->best.stall, c, sizeof(c)));
 	printf("\tby hand: ip xfrm policy set %s\n", text);
 	printf("\tstrongSwan, in strongswan.conf:\n"
 	       "\t\tcharon {\n\t\t\tplugins {\n\t\t\t\tkernel-netlink {\n"
@@ -186,8 +188,9 @@ static void print_applied(const struct cli_tune *tune)
 
 	cli_tune_bits_text(&tune->best.bits, text, sizeof(text));
 	printf("applied: %s: measured %s before, %s after; lookups waited for %s%s\n", text,
-	       time_text(tune->ns_before, a, sizeof(a)), time_text(tune->ns_after, b, sizeof(b)),
-	       time_text(tune->stall, c, sizeof(c)),
+	       cli_tune_time_text(tune->ns_before, a, sizeof(a)),
+	       cli_tune_time_text(tune->ns_after, b, sizeof(b)),
+	       cli_tune_time_text(tune->stall, c, sizeof(c)),
 	       tune->marked ? " (asked without a mark, which all policies want)" : "");
 	cli_tune_bits_text(&tune->now.bits, text, sizeof(text));
 	if (tune->restored)
@@ -213,7 +216,7 @@ void cli_tune_print(const struct cli_tune *tune)
 		print_change(tune);
 	else if (tune->source.count)
 		printf("no other thresholds are clearly cheaper: a lookup takes %s\n",
-		       time_text(tune->now.expected, ns, sizeof(ns)));
+		       cli_tune_time_text(tune->now.expected, ns, sizeof(ns)));
 	if (tune->applied)
 		print_applied(tune);
 	if (!tune->measured && tune->source.count)
@@ -251,7 +254,7 @@ static struct json_object *cliff_json(const struct xspd_tune_cliff *cliff, bool 
 	struct xspd_info info;
 	char text[256];
 
-	cliff_text(cliff, text, sizeof(text));
+	cli_tune_cliff_text(cliff, text, sizeof(text));
 	cli_json_text(o, "dir", xspd_dir_name(cliff->dir));
 	cli_json_text(o, "family", family_name(cliff->family == AF_INET6));
 	cli_json_text(o, "cause", causes[cliff->cause]);

@@ -28,7 +28,7 @@ static const char head[] =
 	"p{margin:.3em 0}.bar{background:#dce6f5;height:.9em}.w{width:20%}"
 	"</style></head><body>\n";
 
-static void escape(FILE *out, const char *text)
+void xspd_web_escape(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		switch (*text) {
@@ -62,7 +62,7 @@ static void state(FILE *out, const struct cli_gather *g, const char *instance)
 	uint64_t all = g->hits + g->misses;
 
 	fputs("<h1>xspd: ", out);
-	escape(out, instance);
+	xspd_web_escape(out, instance);
 	fputs("</h1>\n<p>", out);
 	if (!g->alive)
 		fputs("<span class=\"bad\">The daemon is not running: the kernel decides.</span>",
@@ -132,7 +132,7 @@ static void hot(FILE *out, const struct cli_gather *g, size_t top)
 		cli_selector_text(&p->info, text, sizeof(text));
 		fprintf(out, "<tr><td class=\"n\">%u<td><code>%s ", p->info.index,
 			xspd_dir_name(p->info.dir));
-		escape(out, text);
+		xspd_web_escape(out, text);
 		fprintf(out, "</code><td class=\"n\">%" PRIu64 "<td class=\"n\">%" PRIu64,
 			(uint64_t)p->count.packets, (uint64_t)p->count.bytes);
 		bar(out, p->count.packets, most);
@@ -182,6 +182,7 @@ void xspd_web_page(FILE *out, struct cli_gather *g, const char *instance, uint32
 	fputs(head, out);
 	state(out, g, instance);
 	shapes(out, g);
+	xspd_web_cliffs(out, g);
 	hot(out, g, shown);
 	reasons(out, g);
 	fputs("<p><a href=\"/metrics\">metrics</a></p>\n</body></html>\n", out);

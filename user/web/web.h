@@ -30,7 +30,10 @@ void xspd_web_stop(struct xspd_web *web);
 
 /* web/metrics.c: @open: as OpenMetrics, else in Prometheus' own text format. */
 void xspd_web_metrics(FILE *out, struct cli_gather *gather, uint32_t top, bool open);
-/* web/page.c */
+/* web/cliffs.c: what slows the kernel's own lookup down, as part of the page. */
+void xspd_web_cliffs(FILE *out, const struct cli_gather *gather);
+/* web/page.c; @text without what HTML would take for its own. */
+void xspd_web_escape(FILE *out, const char *text);
 void xspd_web_page(FILE *out, struct cli_gather *gather, const char *instance, uint32_t top);
 
 #endif
