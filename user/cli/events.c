@@ -221,15 +221,12 @@ static void show(struct events *e, uint64_t changes, uint64_t samples)
 	}
 }
 
-/* The first numbers to show, of those that are kept. */
-static void begin(struct events *e, uint64_t changes, uint64_t samples)
+/* The first number to show, of @count that there were and as many as are kept. */
+static uint64_t first(uint64_t count, uint64_t kept, uint32_t last)
 {
-	e->change = changes >= XSPD_CHANGES ? changes - XSPD_CHANGES + 1 : 1;
-	e->sample = samples >= XSPD_SAMPLES ? samples - XSPD_SAMPLES + 1 : 1;
-	if (e->last && changes - e->change >= e->last)
-		e->change = changes - e->last + 1;
-	if (e->last && samples - e->sample >= e->last)
-		e->sample = samples - e->last + 1;
+	if (last && last < kept)
+		kept = last;
+	return count >= kept ? count - kept + 1 : 1;
 }
 
 /* Only the next places are looked at: the whole is large, and rests most of the time. */
@@ -249,7 +246,8 @@ static int run(struct events *e)
 	uint64_t changes = cli_history_changes(&e->history);
 	uint64_t samples = cli_history_samples(&e->history);
 
-	begin(e, changes, samples);
+	e->change = first(changes, XSPD_CHANGES, e->last);
+	e->sample = first(samples, XSPD_SAMPLES, e->last);
 	for (;;) {
 		show(e, e->only_samples ? 0 : changes, e->only_changes ? 0 : samples);
 		if (!e->follow)
