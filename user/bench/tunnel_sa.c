@@ -30,6 +30,10 @@ struct add {
 		struct sadb_address ext;
 		struct sockaddr_in addr;
 	} src, dst;
+	struct {
+		struct sadb_key ext;
+		uint8_t bytes[24]; /* 20, and padding */
+	} key;
 };
 _Static_assert(sizeof(struct add) % 8 == 0, "PF_KEY counts in words of 64 bits");
 
@@ -46,7 +50,12 @@ static struct add add_make(uint32_t n)
 		       .sadb_sa_exttype = SADB_EXT_SA,
 		       .sadb_sa_spi = htonl(0x100000 + n),
 		       .sadb_sa_state = SADB_SASTATE_MATURE,
+		       /* it takes none without either */
+		       .sadb_sa_auth = SADB_AALG_SHA1HMAC,
 		       .sadb_sa_encrypt = SADB_EALG_NULL},
+		.key = {.ext = {.sadb_key_len = sizeof(add.key) / 8,
+				.sadb_key_exttype = SADB_EXT_KEY_AUTH,
+				.sadb_key_bits = 160}},
 		.sa2 = {.sadb_x_sa2_len = sizeof(add.sa2) / 8,
 			.sadb_x_sa2_exttype = SADB_X_EXT_SA2,
 			.sadb_x_sa2_mode = 2, /* tunnel */

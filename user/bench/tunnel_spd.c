@@ -94,13 +94,16 @@ static int policy_put(struct writer *writer, uint8_t dir, bool first, uint32_t n
 
 	if (!room)
 		return -errno;
-	if (way == XSPD_TUNNEL_POLICY || way == XSPD_TUNNEL_STEER) {
+	if (way != XSPD_TUNNEL_INTERFACES) {
+		/* with marks: too wide to be told apart, yet no policy for what comes out again */
+		bool all = way == XSPD_TUNNEL_MARKS;
 		xfrm_address_t *client = forth ? &pol.sel.saddr : &pol.sel.daddr;
 		xfrm_address_t *server = forth ? &pol.sel.daddr : &pol.sel.saddr;
 
 		client->a4 = htonl(0x0a010000);
-		server->a4 = htonl(0x0a800000 + (n << 8));
-		pol.sel.prefixlen_d = pol.sel.prefixlen_s = 24;
+		server->a4 = htonl(0x0a800000 + (all ? 0 : n << 8));
+		pol.sel.prefixlen_s = all && !forth ? 9 : 24;
+		pol.sel.prefixlen_d = all && forth ? 9 : 24;
 	}
 	if (way == XSPD_TUNNEL_INTERFACES || way == XSPD_TUNNEL_STEER)
 		pol.if_id = n;
