@@ -52,18 +52,18 @@ static __noinline int xspd_sample_take(const struct xspd_packet *pkt, __u32 kind
 {
 	struct xspd_sampler *sampler;
 	struct xspd_sample *sample;
-	__u64 now = bpf_ktime_get_ns();
 	__u32 zero = 0;
 
+	/* a flood is all spare: the exact time, which is dear in a guest, is for what is told */
 	sampler = bpf_map_lookup_elem(&xspd_sampler, &zero);
-	if (!sampler || xspd_sample_spare(sampler, now))
+	if (!sampler || xspd_sample_spare(sampler, bpf_ktime_get_coarse_ns()))
 		return 0;
 	sample = bpf_ringbuf_reserve(&xspd_ring, sizeof(*sample), 0);
 	if (!sample) {
 		sampler->missed++;
 		return 0;
 	}
-	xspd_sample_fill(sample, pkt, now, slot);
+	xspd_sample_fill(sample, pkt, bpf_ktime_get_ns(), slot);
 	sample->act = act;
 	sample->kind = kind;
 	sample->missed = sampler->missed;
