@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # xspd beside libreswan: the policies that its pluto installs, as it numbers them, with xspd
-# started before it, while it is at work, and after it. (tests/cases/libreswan-shapes.case has the
-# kernel judge which of them govern.)
+# started before it, while it is at work, and after it.
 . tests/lib/tap.sh
 conns=300 # tunnels, each of which starts as a trap
 
