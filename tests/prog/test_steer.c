@@ -176,7 +176,7 @@ Test(steer, many_of_one_selector)
 	expect(F4, net, 77, XSPD_R_PROTECT);
 	xspd_plane_usage(mirror->plane, &usage);
 	cr_expect_leq(usage.slots, 3001 + 3001 / 16 + 70, "%u", usage.slots);
-	cr_expect_leq(usage.longest_chain, 2);
+	cr_expect_leq(usage.longest_chain, 8); /* not one of 3,000 */
 	for (uint32_t i = 0; i < 2999; i++)
 		cr_assert_eq(xspd_spd_remove(mirror->spd, index[i]), 0);
 	expect("dir out src 9.1.0.1 dst 10.3.0.1 " UDP, index[2999], 3000, XSPD_R_PROTECT);
