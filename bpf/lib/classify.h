@@ -23,11 +23,12 @@ static __always_inline void xspd_ifids_note(struct xspd_best *best, const struct
 					    __u32 slot)
 {
 	const struct xspd_info *a, *b;
+	__u32 held = best->slot; /* a key in memory of the caller's is refused by Linux 6.1 */
 
 	if (!best->slot || pol->priority != best->key >> 32)
 		return;
 	a = bpf_map_lookup_elem(&xspd_info, &slot);
-	b = bpf_map_lookup_elem(&xspd_info, &best->slot);
+	b = bpf_map_lookup_elem(&xspd_info, &held);
 	if (!a || !b || a->if_id != b->if_id)
 		best->state |= XSPD_BEST_IFIDS;
 }

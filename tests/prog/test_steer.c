@@ -21,6 +21,7 @@ static void begin(struct xspd_plane_opts opts)
 	opts.lease_ms = 60000;
 	opts.steer = true;
 	cr_assert_eq(mirror_new(&mirror, 0, &opts), 0, "needs root");
+	mirror->spd->old_order = false; /* whatever kernel this is */
 }
 
 static uint32_t add_pol(struct xspd_pol pol)
