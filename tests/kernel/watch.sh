@@ -122,6 +122,7 @@ equal "... and why" "$(events --samples --last 1 | timeless)" \
 equal "... as JSON" "$(events --samples --last 1 --json | field 'd["event"], d["packet"]["index"], d["packet"]["act"], d["packet"]["dev"]')" \
 	"('drop', 10, 'drop-block', 'c0')"
 before=$(lines ' drop ')
+sleep 1.1 # a second of their own
 send "blocked*2000"
 sleep 1.1
 for cpu in $(seq 0 $((cpus - 1))); do # each tells how many it kept to itself
