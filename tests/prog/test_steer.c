@@ -177,7 +177,12 @@ Test(steer, many_of_one_selector)
 	expect(F4, net, 77, XSPD_R_PROTECT);
 	xspd_plane_usage(mirror->plane, &usage);
 	cr_expect_leq(usage.slots, 3001 + 3001 / 16 + 70, "%u", usage.slots);
-	cr_expect_leq(usage.longest_chain, 8); /* not one of 3,000 */
+	/* buckets that overflow by chance do not with another seed; policies that share no record do */
+	for (int seeds = 0; usage.longest_chain > 2 && seeds < 5; seeds++) {
+		cr_assert_eq(xspd_plane_build(mirror->plane, mirror->spd), 0);
+		xspd_plane_usage(mirror->plane, &usage);
+	}
+	cr_expect_leq(usage.longest_chain, 2);
 	for (uint32_t i = 0; i < 2999; i++)
 		cr_assert_eq(xspd_spd_remove(mirror->spd, index[i]), 0);
 	expect("dir out src 9.1.0.1 dst 10.3.0.1 " UDP, index[2999], 3000, XSPD_R_PROTECT);
