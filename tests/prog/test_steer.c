@@ -177,7 +177,8 @@ Test(steer, many_of_one_selector)
 	expect(F4, net, 77, XSPD_R_PROTECT);
 	xspd_plane_usage(mirror->plane, &usage);
 	cr_expect_leq(usage.slots, 3001 + 3001 / 16 + 70, "%u", usage.slots);
-	/* buckets that overflow by chance do not with another seed; policies that share no record do */
+	/* buckets that overflow by chance do not with another seed; policies that share no record
+	 * do */
 	for (int seeds = 0; usage.longest_chain > 2 && seeds < 5; seeds++) {
 		cr_assert_eq(xspd_plane_build(mirror->plane, mirror->spd), 0);
 		xspd_plane_usage(mirror->plane, &usage);
