@@ -43,6 +43,19 @@ static __always_inline __u64 xspd_fib_skb(struct __sk_buff *ctx)
 	return xspd_fib_of(skb->dev);
 }
 
+/* Rules may route by ports: those that the kernel's dissector finds where routes are looked up. */
+static __always_inline bool xspd_rule_ports(const struct xspd_flow *flow)
+{
+	switch (flow->proto) {
+	case IPPROTO_TCP:
+	case IPPROTO_UDP:
+	case IPPROTO_UDPLITE:
+	case IPPROTO_SCTP:
+		return true;
+	}
+	return false;
+}
+
 /*
  * What the FIB lookup does not forward is for us, or has no route at all, which it does
  * not tell apart. With a default route it is for us; an address that nobody routes finds one.
@@ -93,6 +106,10 @@ static __noinline int xspd_route(void *ctx, struct xspd_packet *pkt)
 		__builtin_memcpy(fib.ipv6_src, pkt->flow.saddr, sizeof(fib.ipv6_src));
 		__builtin_memcpy(fib.ipv6_dst, pkt->flow.daddr, sizeof(fib.ipv6_dst));
 	}
+	if (xspd_rule_ports(&pkt->flow)) {
+		fib.sport = pkt->flow.sport;
+		fib.dport = pkt->flow.dport;
+	}
 	/* with a length, the route's MTU is looked at too; what exceeds it gets no device then */
 	if (pkt->mode & XSPD_MODE_BYPASS)
 		fib.tot_len = pkt->bytes;
@@ -131,6 +148,7 @@ static __noinline int xspd_source_fits(void *ctx, const struct xspd_packet *pkt)
 {
 	struct bpf_fib_lookup fib = {
 		.family = XSPD_INET,
+		.l4_protocol = pkt->flow.proto,
 		.ifindex = pkt->ifindex,
 		.ipv4_src = pkt->flow.daddr[0],
 		.ipv4_dst = pkt->flow.saddr[0],
@@ -139,6 +157,10 @@ static __noinline int xspd_source_fits(void *ctx, const struct xspd_packet *pkt)
 
 	if (pkt->flow.family != XSPD_INET)
 		return 1;
+	if (xspd_rule_ports(&pkt->flow)) {
+		fib.sport = pkt->flow.dport;
+		fib.dport = pkt->flow.sport;
+	}
 	ret = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
 	return (ret == BPF_FIB_LKUP_RET_SUCCESS || ret == BPF_FIB_LKUP_RET_NO_NEIGH) &&
 	       fib.ifindex == pkt->ifindex;
