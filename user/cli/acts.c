@@ -10,29 +10,6 @@
 #include "reason.h"
 #include "util.h"
 
-static int acts_read(struct cli_acts *acts, const struct cli_view *view)
-{
-	struct xspd_stat cpu[view->cpus];
-	xspd_autoclose int map = -1;
-	char path[256];
-
-	cli_pin_path(path, sizeof(path), view->instance, "xspd_act");
-	map = bpf_obj_get(path);
-	if (map < 0)
-		return -errno;
-	for (uint32_t key = 0; key < XSPD_HOOK_MAX_ * XSPD_A_MAX_; key++) {
-		struct xspd_stat *sum = &acts->act[key / XSPD_A_MAX_][key % XSPD_A_MAX_];
-
-		if (bpf_map_lookup_elem(map, &key, cpu) < 0)
-			return -errno;
-		for (uint32_t i = 0; i < view->cpus; i++) {
-			sum->packets += cpu[i].packets;
-			sum->bytes += cpu[i].bytes;
-		}
-	}
-	return 0;
-}
-
 static int modes_read(struct cli_acts *acts, const struct cli_view *view,
 		      const struct cli_hook *hooks, size_t count)
 {
@@ -55,33 +32,15 @@ static int modes_read(struct cli_acts *acts, const struct cli_view *view,
 	return 0;
 }
 
-/* Of the set in service: a new one begins with an empty cache. */
-static void cache_read(struct cli_acts *acts, const struct cli_view *view)
-{
-	struct xspd_cache_cpu cpu[view->cpus];
-	xspd_autoclose int map = -1;
-	uint32_t zero = 0;
-	char path[320];
-
-	snprintf(path, sizeof(path), "%s/%s/xspd_cache_cpu", view->dir, view->set);
-	map = bpf_obj_get(path);
-	if (map < 0 || bpf_map_lookup_elem(map, &zero, cpu) < 0)
-		return;
-	for (uint32_t i = 0; i < view->cpus; i++) {
-		acts->hits += cpu[i].hits;
-		acts->misses += cpu[i].misses;
-	}
-}
-
 int cli_acts_read(struct cli_acts *ret, const struct cli_view *view, const struct cli_hook *hooks,
 		  size_t count)
 {
 	int err;
 
 	*ret = (struct cli_acts){};
-	err = acts_read(ret, view);
+	err = cli_view_acts(view, &ret->act[0][0]);
 	err = err ?: modes_read(ret, view, hooks, count);
-	cache_read(ret, view);
+	cli_view_cache(view, &ret->hits, &ret->misses);
 	return err;
 }
 

@@ -9,6 +9,7 @@
 #include "bench/measure.h"
 #include "bench/start.h"
 #include "cli/cli.h"
+#include "cli/selector.h"
 #include "util.h"
 
 #define POLICIES     10000
@@ -120,15 +121,6 @@ static void print_row(struct request *request, const struct xspd_bench_row *row)
 	fflush(stdout);
 }
 
-static void put(struct json_object *object, const char *key, double value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.1f", value);
-	json_object_object_add(object, key,
-			       isnan(value) ? NULL : json_object_new_double_s(value, text));
-}
-
 static void put_count(struct json_object *object, const char *key, uint32_t value)
 {
 	json_object_object_add(object, key, json_object_new_int64(value));
@@ -141,21 +133,21 @@ static void add_json(struct request *request, const struct xspd_bench_row *row)
 	json_object_object_add(object, "shape", json_object_new_string(row->shape));
 	put_count(object, "policies", row->policies);
 	put_count(object, "tuples", row->tuples);
-	put(object, "ns_hit", row->hit);
-	put(object, "ns_miss", row->miss);
-	put(object, "ns_kernel", row->kernel);
-	put(object, "bytes_per_policy", row->bytes);
-	put(object, "publish_ns", row->publish);
-	put(object, "probes_per_lookup", row->probes);
-	put(object, "probes_per_miss", row->probes_miss);
-	put(object, "ns_kernel_miss", row->kernel_miss);
-	put(object, "ratio", row->kernel / row->hit);
-	put(object, "ns_rnd", row->rnd);
-	put(object, "ns_hit_min", row->hit_min);
-	put(object, "ns_miss_min", row->miss_min);
-	put(object, "ns_kernel_min", row->kernel_min);
-	put(object, "build_ns", row->build);
-	put(object, "kernel_insert_ns", row->insert);
+	cli_json_decimal(object, "ns_hit", row->hit, "%.1f");
+	cli_json_decimal(object, "ns_miss", row->miss, "%.1f");
+	cli_json_decimal(object, "ns_kernel", row->kernel, "%.1f");
+	cli_json_decimal(object, "bytes_per_policy", row->bytes, "%.1f");
+	cli_json_decimal(object, "publish_ns", row->publish, "%.1f");
+	cli_json_decimal(object, "probes_per_lookup", row->probes, "%.1f");
+	cli_json_decimal(object, "probes_per_miss", row->probes_miss, "%.1f");
+	cli_json_decimal(object, "ns_kernel_miss", row->kernel_miss, "%.1f");
+	cli_json_decimal(object, "ratio", row->kernel / row->hit, "%.1f");
+	cli_json_decimal(object, "ns_rnd", row->rnd, "%.1f");
+	cli_json_decimal(object, "ns_hit_min", row->hit_min, "%.1f");
+	cli_json_decimal(object, "ns_miss_min", row->miss_min, "%.1f");
+	cli_json_decimal(object, "ns_kernel_min", row->kernel_min, "%.1f");
+	cli_json_decimal(object, "build_ns", row->build, "%.1f");
+	cli_json_decimal(object, "kernel_insert_ns", row->insert, "%.1f");
 	put_count(object, "longest_chain", row->longest_chain);
 	put_count(object, "checked", row->checked);
 	put_count(object, "wrong", row->wrong);
@@ -251,10 +243,10 @@ static void print_start(const struct xspd_bench_set *set, const struct xspd_benc
 
 	json_object_object_add(object, "shape", json_object_new_string(set->name));
 	put_count(object, "policies", set->count);
-	put(object, "ready_ms", result->ready_ms);
-	put(object, "cpu_ms", result->cpu_ms);
+	cli_json_decimal(object, "ready_ms", result->ready_ms, "%.1f");
+	cli_json_decimal(object, "cpu_ms", result->cpu_ms, "%.1f");
 	put_count(object, "idle_s", XSPD_BENCH_IDLE_S);
-	put(object, "idle_cpu_ms", result->idle_ms);
+	cli_json_decimal(object, "idle_cpu_ms", result->idle_ms, "%.1f");
 	printf("%s\n", json_object_to_json_string_ext(
 			       object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(object);

@@ -29,14 +29,6 @@ static void print_row(void *ctx, const struct xspd_cache_row *row)
 	fflush(stdout);
 }
 
-static void put(struct json_object *o, const char *key, double value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.1f", value);
-	json_object_object_add(o, key, json_object_new_double_s(value, text));
-}
-
 /* One object a size, so that every row has the same keys. */
 static void add_json(void *ctx, const struct xspd_cache_row *row)
 {
@@ -48,10 +40,10 @@ static void add_json(void *ctx, const struct xspd_cache_row *row)
 		cli_json_number(o, "tuples", row->tuples);
 		cli_json_number(o, "cache", xspd_cache_sizes[i]);
 		cli_json_number(o, "churn", row->churn);
-		put(o, "ns", row->ns[i]);
-		put(o, "ns_min", row->ns_min[i]);
-		put(o, "ns_off", row->ns[0]);
-		put(o, "churn_rate", row->rate);
+		cli_json_decimal(o, "ns", row->ns[i], "%.1f");
+		cli_json_decimal(o, "ns_min", row->ns_min[i], "%.1f");
+		cli_json_decimal(o, "ns_off", row->ns[0], "%.1f");
+		cli_json_decimal(o, "churn_rate", row->rate, "%.1f");
 		json_object_array_add(ctx, o);
 	}
 }

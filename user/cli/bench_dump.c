@@ -28,28 +28,20 @@ static void print_row(const struct xspd_dump_row *row, bool first)
 	fflush(stdout);
 }
 
-static void put(struct json_object *o, const char *key, double value, const char *format)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), format, value);
-	json_object_object_add(o, key, json_object_new_double_s(value, text));
-}
-
 static struct json_object *row_json(const struct xspd_dump_row *row)
 {
 	struct json_object *o = json_object_new_object();
 
 	cli_json_number(o, "policies", row->policies);
-	put(o, "bare_dump_s", row->bare, "%.5f");
-	put(o, "dump_build_s", row->dump_build, "%.5f");
-	put(o, "ratio", row->ratio, "%.2f");
-	put(o, "user_bytes_per_policy", row->user_bytes, "%.1f");
-	put(o, "lag_p50_us", row->lag.p50_us, "%.1f");
-	put(o, "lag_p99_us", row->lag.p99_us, "%.1f");
-	put(o, "cpu_ratio", row->cpu_ratio, "%.2f");
-	put(o, "start_s", row->ready, "%.4f");
-	put(o, "map_bytes_per_policy", row->map_bytes, "%.1f");
+	cli_json_decimal(o, "bare_dump_s", row->bare, "%.5f");
+	cli_json_decimal(o, "dump_build_s", row->dump_build, "%.5f");
+	cli_json_decimal(o, "ratio", row->ratio, "%.2f");
+	cli_json_decimal(o, "user_bytes_per_policy", row->user_bytes, "%.1f");
+	cli_json_decimal(o, "lag_p50_us", row->lag.p50_us, "%.1f");
+	cli_json_decimal(o, "lag_p99_us", row->lag.p99_us, "%.1f");
+	cli_json_decimal(o, "cpu_ratio", row->cpu_ratio, "%.2f");
+	cli_json_decimal(o, "start_s", row->ready, "%.4f");
+	cli_json_decimal(o, "map_bytes_per_policy", row->map_bytes, "%.1f");
 	cli_json_number(o, "runs", row->runs);
 	return o;
 }

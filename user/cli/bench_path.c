@@ -40,19 +40,11 @@ static void print_row(void *ctx, const struct xspd_path_row *row)
 	fflush(stdout);
 }
 
-static void put(struct json_object *o, const char *key, double value, const char *format)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), format, value);
-	json_object_object_add(o, key, json_object_new_double_s(value, text));
-}
-
 /* 0: was not measured */
 static void put_measured(struct json_object *o, const char *key, double value, const char *format)
 {
 	if (value > 0)
-		put(o, key, value, format);
+		cli_json_decimal(o, key, value, format);
 	else
 		json_object_object_add(o, key, NULL);
 }
@@ -64,12 +56,12 @@ static void add_json(void *ctx, const struct xspd_path_row *row)
 	json_object_object_add(o, "setup", json_object_new_string(row->setup));
 	json_object_object_add(o, "spd", json_object_new_string(row->spd));
 	cli_json_number(o, "flows", row->flows);
-	put(o, "mpps", row->mpps, "%.5f");
+	cli_json_decimal(o, "mpps", row->mpps, "%.5f");
 	cli_json_number(o, "drops", row->received - row->delivered);
 	cli_json_number(o, "policies", row->policies);
-	put(o, "mpps_best", row->mpps_most, "%.5f");
-	put(o, "mpps_wall", row->mpps_wall, "%.5f");
-	put(o, "ns", row->ns, "%.1f");
+	cli_json_decimal(o, "mpps_best", row->mpps_most, "%.5f");
+	cli_json_decimal(o, "mpps_wall", row->mpps_wall, "%.5f");
+	cli_json_decimal(o, "ns", row->ns, "%.1f");
 	cli_json_number(o, "received", row->received);
 	cli_json_number(o, "delivered", row->delivered);
 	cli_json_number(o, "rounds", row->rounds);

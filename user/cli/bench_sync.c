@@ -37,40 +37,32 @@ static void print_row(const struct xspd_sync_row *row, bool first)
 	fflush(stdout);
 }
 
-static void put(struct json_object *o, const char *key, double value, const char *format)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), format, value);
-	json_object_object_add(o, key, json_object_new_double_s(value, text));
-}
-
 static struct json_object *row_json(const struct xspd_sync_row *row)
 {
 	struct json_object *o = json_object_new_object();
 
 	cli_json_number(o, "policies", row->policies);
-	put(o, "insert_s_off", row->insert_off, "%.4f");
-	put(o, "insert_s_on", row->insert_on, "%.4f");
-	put(o, "load_s", row->load, "%.4f");
+	cli_json_decimal(o, "insert_s_off", row->insert_off, "%.4f");
+	cli_json_decimal(o, "insert_s_on", row->insert_on, "%.4f");
+	cli_json_decimal(o, "load_s", row->load, "%.4f");
 	cli_json_number(o, "mirrored", row->mirrored);
-	put(o, "lag_p50_us", row->quiet.p50_us, "%.1f");
-	put(o, "lag_p99_us", row->quiet.p99_us, "%.1f");
+	cli_json_decimal(o, "lag_p50_us", row->quiet.p50_us, "%.1f");
+	cli_json_decimal(o, "lag_p99_us", row->quiet.p99_us, "%.1f");
 	cli_json_number(o, "lost", row->lost);
 	cli_json_number(o, "redumps", row->redumps);
 	cli_json_number(o, "runs", row->runs);
-	put(o, "slowdown", row->slowdown, "%.4f");
-	put(o, "cpu_slowdown", row->cpu_slowdown, "%.4f");
-	put(o, "slowdown_deaf", row->deaf_slowdown, "%.4f");
-	put(o, "slowdown_reader", row->reader_slowdown, "%.4f");
-	put(o, "complete_ms", row->complete_ms, "%.1f");
-	put(o, "load_s_on", row->load_on, "%.4f");
-	put(o, "load_complete_ms", row->load_complete_ms, "%.1f");
-	put(o, "churn_rate", row->churn.rate, "%.0f");
+	cli_json_decimal(o, "slowdown", row->slowdown, "%.4f");
+	cli_json_decimal(o, "cpu_slowdown", row->cpu_slowdown, "%.4f");
+	cli_json_decimal(o, "slowdown_deaf", row->deaf_slowdown, "%.4f");
+	cli_json_decimal(o, "slowdown_reader", row->reader_slowdown, "%.4f");
+	cli_json_decimal(o, "complete_ms", row->complete_ms, "%.1f");
+	cli_json_decimal(o, "load_s_on", row->load_on, "%.4f");
+	cli_json_decimal(o, "load_complete_ms", row->load_complete_ms, "%.1f");
+	cli_json_decimal(o, "churn_rate", row->churn.rate, "%.0f");
 	cli_json_number(o, "churn_swaps", row->churn.swaps);
 	cli_json_number(o, "churn_lost", row->churn.lost);
-	put(o, "churn_lag_p50_us", row->churn.p50_us, "%.1f");
-	put(o, "churn_lag_p99_us", row->churn.p99_us, "%.1f");
+	cli_json_decimal(o, "churn_lag_p50_us", row->churn.p50_us, "%.1f");
+	cli_json_decimal(o, "churn_lag_p99_us", row->churn.p99_us, "%.1f");
 	return o;
 }
 

@@ -52,14 +52,6 @@ static void print_row(const char *name, const struct xspd_tune_row *row, bool fi
 	fflush(stdout);
 }
 
-static void put(struct json_object *o, const char *key, double value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.1f", value);
-	json_object_object_add(o, key, isnan(value) ? NULL : json_object_new_double_s(value, text));
-}
-
 static void put_table(struct json_object *o, const char *key, const double table[XSPD_TUNE_SIZES])
 {
 	struct json_object *array = json_object_new_array();
@@ -76,23 +68,23 @@ static struct json_object *row_json(const char *name, const struct xspd_tune_row
 	cli_json_text(o, "shape", name);
 	cli_json_number(o, "policies", row->policies);
 	cli_json_number(o, "longest_list", row->longest);
-	put(o, "predicted_ns", row->predicted);
-	put(o, "measured_ns", row->measured);
-	put(o, "ratio", row->predicted / row->measured);
+	cli_json_decimal(o, "predicted_ns", row->predicted, "%.1f");
+	cli_json_decimal(o, "measured_ns", row->measured, "%.1f");
+	cli_json_decimal(o, "ratio", row->predicted / row->measured, "%.1f");
 	cli_json_number(o, "lbits4", row->bits.lbits4);
 	cli_json_number(o, "rbits4", row->bits.rbits4);
 	cli_json_number(o, "lbits6", row->bits.lbits6);
 	cli_json_number(o, "rbits6", row->bits.rbits6);
-	put(o, "predicted_after_ns", row->predicted_after);
-	put(o, "measured_after_ns", row->measured_after);
-	put(o, "predicted_stall_ms", row->predicted_stall / 1e6);
-	put(o, "measured_stall_ms", row->measured_stall / 1e6);
-	put(o, "faster", row->measured / row->measured_after);
-	put(o, "measured_back_ns", row->measured_back);
-	put(o, "predicted_stall_back_ms", row->predicted_stall_back / 1e6);
-	put(o, "measured_stall_back_ms", row->measured_stall_back / 1e6);
-	put(costs, "base", row->costs.base);
-	put(costs, "hit", row->costs.hit);
+	cli_json_decimal(o, "predicted_after_ns", row->predicted_after, "%.1f");
+	cli_json_decimal(o, "measured_after_ns", row->measured_after, "%.1f");
+	cli_json_decimal(o, "predicted_stall_ms", row->predicted_stall / 1e6, "%.1f");
+	cli_json_decimal(o, "measured_stall_ms", row->measured_stall / 1e6, "%.1f");
+	cli_json_decimal(o, "faster", row->measured / row->measured_after, "%.1f");
+	cli_json_decimal(o, "measured_back_ns", row->measured_back, "%.1f");
+	cli_json_decimal(o, "predicted_stall_back_ms", row->predicted_stall_back / 1e6, "%.1f");
+	cli_json_decimal(o, "measured_stall_back_ms", row->measured_stall_back / 1e6, "%.1f");
+	cli_json_decimal(costs, "base", row->costs.base, "%.1f");
+	cli_json_decimal(costs, "hit", row->costs.hit, "%.1f");
 	put_table(costs, "walk", row->costs.walk);
 	put_table(costs, "host", row->costs.host);
 	put_table(costs, "tree", row->costs.tree);

@@ -30,21 +30,13 @@ static void note(void *ctx, const char *text)
 	cli_notice("bench: tunnel: %s", text);
 }
 
-static void put(struct json_object *o, const char *key, double value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.1f", value);
-	json_object_object_add(o, key, json_object_new_double_s(value, text));
-}
-
 static void put_cell(struct json_object *o, const char *key, const struct xspd_tunnel_cell *cell)
 {
 	struct json_object *of = json_object_new_object();
 
-	put(of, "median", cell->median);
-	put(of, "least", cell->least);
-	put(of, "most", cell->most);
+	cli_json_decimal(of, "median", cell->median, "%.1f");
+	cli_json_decimal(of, "least", cell->least, "%.1f");
+	cli_json_decimal(of, "most", cell->most, "%.1f");
 	json_object_object_add(o, key, of);
 }
 
@@ -55,14 +47,14 @@ static void row_json(const struct bench *bench, const struct xspd_tunnel_row *ro
 	cli_json_text(o, "setup", row->way);
 	cli_json_number(o, "tunnels", row->tunnels);
 	cli_json_number(o, "rounds", row->rounds);
-	put(o, "setup_s", row->setup_s);
+	cli_json_decimal(o, "setup_s", row->setup_s, "%.1f");
 	put_cell(o, "rr_per_s", &row->rr);
 	if (bench->request.streams) {
 		put_cell(o, "tcp_bits_per_s", &row->tcp);
 		put_cell(o, "udp_per_s", &row->udp);
 	}
 	if (row->steer_ns > 0)
-		put(o, "steer_ns", row->steer_ns);
+		cli_json_decimal(o, "steer_ns", row->steer_ns, "%.1f");
 	json_object_array_add(bench->rows, o);
 }
 
@@ -151,7 +143,7 @@ static int load_sas(const struct bench *bench, struct json_object *all)
 
 			cli_json_text(o, "way", xspd_sa_names[way]);
 			cli_json_number(o, "sas", bench->sas);
-			put(o, "ms", seconds * 1e3);
+			cli_json_decimal(o, "ms", seconds * 1e3, "%.1f");
 			json_object_array_add(all, o);
 		} else {
 			printf("%u SAs by %-20s %8.0f ms\n", bench->sas, xspd_sa_names[way],
@@ -178,7 +170,7 @@ static int run(struct bench *bench, bool json)
 	if (json) {
 		json_object_object_add(o, "rows", bench->rows);
 		json_object_object_add(o, "sas", sas);
-		put(o, "esp_ns", esp_ns(bench));
+		cli_json_decimal(o, "esp_ns", esp_ns(bench), "%.1f");
 		cli_json_print(o);
 	} else if (esp_ns(bench) > 0) {
 		printf("ESP adds %.0f ns to the way of a packet\n", esp_ns(bench));

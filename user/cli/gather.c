@@ -12,53 +12,6 @@
 
 #define ATTEMPTS 5
 
-/* All elements of a per-CPU array of xspd_stat, summed. */
-static int stats_read(int map, struct xspd_stat *ret, uint32_t count, uint32_t cpus)
-{
-	xspd_autofree struct xspd_stat *cpu = calloc(cpus, sizeof(*cpu));
-
-	if (!cpu)
-		return -ENOMEM;
-	for (uint32_t key = 0; key < count; key++) {
-		if (bpf_map_lookup_elem(map, &key, cpu) < 0)
-			return -errno;
-		for (uint32_t i = 0; i < cpus; i++) {
-			ret[key].packets += cpu[i].packets;
-			ret[key].bytes += cpu[i].bytes;
-		}
-	}
-	return 0;
-}
-
-static int acts_read(struct cli_gather *g, const struct cli_view *view)
-{
-	xspd_autoclose int map = -1;
-	char path[256];
-
-	cli_pin_path(path, sizeof(path), view->instance, "xspd_act");
-	map = bpf_obj_get(path);
-	if (map < 0)
-		return -errno;
-	return stats_read(map, &g->act[0][0], XSPD_HOOK_MAX_ * XSPD_A_MAX_, view->cpus);
-}
-
-static void cache_read(struct cli_gather *g, const struct cli_view *view)
-{
-	struct xspd_cache_cpu cpu[view->cpus];
-	xspd_autoclose int map = -1;
-	uint32_t zero = 0;
-	char path[320];
-
-	snprintf(path, sizeof(path), "%s/%s/xspd_cache_cpu", view->dir, view->set);
-	map = bpf_obj_get(path);
-	if (map < 0 || bpf_map_lookup_elem(map, &zero, cpu) < 0)
-		return;
-	for (uint32_t i = 0; i < view->cpus; i++) {
-		g->hits += cpu[i].hits;
-		g->misses += cpu[i].misses;
-	}
-}
-
 /* In the order of the slots; an update may show a policy twice for a moment. */
 static int policies_read(struct cli_gather *g, const struct cli_view *view)
 {
@@ -145,10 +98,9 @@ static int gather(struct cli_gather *g, const struct cli_view *view)
 	memcpy(&g->conf, view->conf, sizeof(g->conf));
 	g->alive = !(g->conf.doubt & XSPD_DOUBT_STOPPED) && g->conf.pid &&
 		   (kill((pid_t)g->conf.pid, 0) == 0 || errno == EPERM);
-	err = stats_read(view->stat_fd, &g->stat[0][0][0],
-			 XSPD_ASKED_MAX_ * XSPD_HOOK_MAX_ * XSPD_R_MAX_, view->cpus);
-	err = err ?: acts_read(g, view);
-	cache_read(g, view);
+	err = cli_view_stats(view, &g->stat[0][0][0]);
+	err = err ?: cli_view_acts(view, &g->act[0][0]);
+	cli_view_cache(view, &g->hits, &g->misses);
 	err = err ?: policies_read(g, view);
 	return err ?: shapes_make(g);
 }

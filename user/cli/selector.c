@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A policy in the words of `ip xfrm policy`. */
 #include <arpa/inet.h>
+#include <math.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -180,6 +181,14 @@ void cli_tmpl_text(const struct xspd_info *info, char *buf, size_t size)
 void cli_json_number(struct json_object *o, const char *key, uint64_t value)
 {
 	json_object_object_add(o, key, json_object_new_uint64(value));
+}
+
+void cli_json_decimal(struct json_object *o, const char *key, double value, const char *format)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), format, value);
+	json_object_object_add(o, key, isnan(value) ? NULL : json_object_new_double_s(value, text));
 }
 
 void cli_json_text(struct json_object *o, const char *key, const char *value)

@@ -33,6 +33,8 @@ struct json_object *cli_policy_json(const struct xspd_info *info);
 void cli_json_number(struct json_object *o, const char *key, uint64_t value);
 void cli_json_text(struct json_object *o, const char *key, const char *value);
 void cli_json_bool(struct json_object *o, const char *key, bool value);
+/* As @format writes it ("%.1f"); a NaN becomes null. */
+void cli_json_decimal(struct json_object *o, const char *key, double value, const char *format);
 
 /* Print @object (and free it) on stdout. */
 void cli_json_print(struct json_object *object);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Thresholds into the kernel: only with a prediction, measured before and after. */
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <string.h>
 

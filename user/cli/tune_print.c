@@ -224,15 +224,6 @@ void cli_tune_print(const struct cli_tune *tune)
 		       "one's\n");
 }
 
-/* --- JSON ------------------------------------------------------------------------ */
-static void put(struct json_object *o, const char *key, double value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.1f", value);
-	json_object_object_add(o, key, isnan(value) ? NULL : json_object_new_double_s(value, text));
-}
-
 static struct json_object *side_json(const struct xspd_tune_side *side, int dir, bool v6)
 {
 	struct json_object *o = json_object_new_object();
@@ -243,8 +234,8 @@ static struct json_object *side_json(const struct xspd_tune_side *side, int dir,
 	cli_json_number(o, "hashed", side->hashed);
 	cli_json_number(o, "lists", side->lists);
 	cli_json_number(o, "longest", side->longest);
-	put(o, "expected_ns", side->expected);
-	put(o, "worst_ns", side->worst);
+	cli_json_decimal(o, "expected_ns", side->expected, "%.1f");
+	cli_json_decimal(o, "worst_ns", side->worst, "%.1f");
 	return o;
 }
 
@@ -260,8 +251,8 @@ static struct json_object *cliff_json(const struct xspd_tune_cliff *cliff, bool 
 	cli_json_text(o, "cause", causes[cliff->cause]);
 	cli_json_text(o, "list", places[cliff->place]);
 	cli_json_number(o, "length", cliff->length);
-	put(o, "ns", cliff->ns);
-	put(o, "ns_best", compared ? cliff->ns_after : NAN);
+	cli_json_decimal(o, "ns", cliff->ns, "%.1f");
+	cli_json_decimal(o, "ns_best", compared ? cliff->ns_after : NAN, "%.1f");
 	cli_json_text(o, "reason", text);
 	cli_json_text(o, "remedy",
 		      compared && helped(cliff) ? "thresholds" : remedies[cliff->cause]);
@@ -284,8 +275,8 @@ static struct json_object *result_json(const struct xspd_tune_result *result, bo
 	cli_json_number(o, "rbits4", result->bits.rbits4);
 	cli_json_number(o, "lbits6", result->bits.lbits6);
 	cli_json_number(o, "rbits6", result->bits.rbits6);
-	put(o, "expected_ns", result->expected);
-	put(o, "stall_ms", stall ? result->stall / 1e6 : NAN);
+	cli_json_decimal(o, "expected_ns", result->expected, "%.1f");
+	cli_json_decimal(o, "stall_ms", stall ? result->stall / 1e6 : NAN, "%.1f");
 	for (int i = 0; i < XSPD_DIR_MAX_ * 2; i++)
 		if (result->side[i / 2][i & 1].policies)
 			json_object_array_add(sides,
@@ -305,9 +296,9 @@ static struct json_object *applied_json(const struct cli_tune *tune)
 	if (!tune->applied)
 		return NULL;
 	o = json_object_new_object();
-	put(o, "ns_before", tune->ns_before);
-	put(o, "ns_after", tune->ns_after);
-	put(o, "stall_ms", tune->stall / 1e6);
+	cli_json_decimal(o, "ns_before", tune->ns_before, "%.1f");
+	cli_json_decimal(o, "ns_after", tune->ns_after, "%.1f");
+	cli_json_decimal(o, "stall_ms", tune->stall / 1e6, "%.1f");
 	cli_json_bool(o, "restored", tune->restored);
 	return o;
 }

@@ -275,7 +275,8 @@ int cli_view_count(const struct cli_view *view, uint32_t slot, const struct xspd
 		   struct xspd_count *ret)
 {
 	struct xspd_count cpu[view->cpus];
-	struct xspd_count sum = {.packets = info->base_packets, .bytes = info->base_bytes,
+	struct xspd_count sum = {.packets = info->base_packets,
+				 .bytes = info->base_bytes,
 				 .acted = info->base_acted};
 
 	if (bpf_map_lookup_elem(view->count_fd, &slot, cpu) < 0)
@@ -291,22 +292,71 @@ int cli_view_count(const struct cli_view *view, uint32_t slot, const struct xspd
 	return 0;
 }
 
+/* Elements @first and on of a per-CPU array of xspd_stat, added to @ret. */
+static int stats_add(int map, uint32_t first, uint32_t count, uint32_t cpus, struct xspd_stat *ret)
+{
+	struct xspd_stat cpu[cpus];
+
+	for (uint32_t n = 0; n < count; n++) {
+		uint32_t key = first + n;
+
+		if (bpf_map_lookup_elem(map, &key, cpu) < 0)
+			return -errno;
+		for (uint32_t i = 0; i < cpus; i++) {
+			ret[n].packets += cpu[i].packets;
+			ret[n].bytes += cpu[i].bytes;
+		}
+	}
+	return 0;
+}
+
 int cli_view_stat(const struct cli_view *view, enum xspd_hook hook, enum xspd_reason reason,
 		  struct xspd_stat *ret)
 {
-	struct xspd_stat cpu[view->cpus];
 	struct xspd_stat sum = {};
+	int err = 0;
 
-	for (uint32_t asked = 0; asked < XSPD_ASKED_MAX_; asked++) {
-		uint32_t key = (asked * XSPD_HOOK_MAX_ + hook) * XSPD_R_MAX_ + reason;
+	for (uint32_t asked = 0; asked < XSPD_ASKED_MAX_ && !err; asked++)
+		err = stats_add(view->stat_fd,
+				(asked * XSPD_HOOK_MAX_ + hook) * XSPD_R_MAX_ + reason, 1,
+				view->cpus, &sum);
+	if (!err)
+		*ret = sum;
+	return err;
+}
 
-		if (bpf_map_lookup_elem(view->stat_fd, &key, cpu) < 0)
-			return -errno;
-		for (uint32_t i = 0; i < view->cpus; i++) {
-			sum.packets += cpu[i].packets;
-			sum.bytes += cpu[i].bytes;
-		}
+int cli_view_stats(const struct cli_view *view, struct xspd_stat *ret)
+{
+	return stats_add(view->stat_fd, 0, XSPD_ASKED_MAX_ * XSPD_HOOK_MAX_ * XSPD_R_MAX_,
+			 view->cpus, ret);
+}
+
+int cli_view_acts(const struct cli_view *view, struct xspd_stat *ret)
+{
+	xspd_autoclose int map = -1;
+	char path[256];
+
+	cli_pin_path(path, sizeof(path), view->instance, "xspd_act");
+	map = bpf_obj_get(path);
+	if (map < 0)
+		return -errno;
+	return stats_add(map, 0, XSPD_HOOK_MAX_ * XSPD_A_MAX_, view->cpus, ret);
+}
+
+void cli_view_cache(const struct cli_view *view, uint64_t *hits, uint64_t *misses)
+{
+	struct xspd_cache_cpu cpu[view->cpus];
+	xspd_autoclose int map = -1;
+	uint32_t zero = 0;
+	char path[320];
+
+	*hits = *misses = 0;
+	snprintf(path, sizeof(path), "%s/%s/xspd_cache_cpu", view->dir, view->set);
+	map = bpf_obj_get(path);
+	if (map < 0 || bpf_map_lookup_elem(map, &zero, cpu) < 0)
+		return;
+	for (uint32_t i = 0; i < view->cpus; i++) {
+		*hits += cpu[i].hits;
+		*misses += cpu[i].misses;
 	}
-	*ret = sum;
-	return 0;
 }

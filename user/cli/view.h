@@ -54,5 +54,11 @@ int cli_view_count(const struct cli_view *view, uint32_t slot, const struct xspd
 		   struct xspd_count *ret);
 int cli_view_stat(const struct cli_view *view, enum xspd_hook hook, enum xspd_reason reason,
 		  struct xspd_stat *ret);
+/* All of them: [XSPD_ASKED_MAX_][XSPD_HOOK_MAX_][XSPD_R_MAX_] is added to. */
+int cli_view_stats(const struct cli_view *view, struct xspd_stat *ret);
+/* What the modes did: [XSPD_HOOK_MAX_][XSPD_A_MAX_] is added to. */
+int cli_view_acts(const struct cli_view *view, struct xspd_stat *ret);
+/* Of the set in service: a new one begins with an empty cache. 0 where there is none. */
+void cli_view_cache(const struct cli_view *view, uint64_t *hits, uint64_t *misses);
 
 #endif
