@@ -305,8 +305,8 @@ static __always_inline enum xspd_verdict xspd_reason_verdict(enum xspd_reason re
 }
 
 /*
- * Sub policies first; what they find is joined by the main policies (SEMANTICS
- * 4): on receive always and in direction in, on output only after an allow.
+ * Sub policies first; what they find is joined by the main policies (xfrm_policy_lookup,
+ * __xfrm_policy_check): on receive always and in direction in, on output only after an allow.
  */
 __noinline int xspd_lookup(const struct xspd_flow *flow, struct xspd_answer *answer, __u32 defaults)
 {

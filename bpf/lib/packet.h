@@ -76,8 +76,7 @@ struct {
 	__type(value, struct xspd_cpu);
 } xspd_cpus SEC(".maps");
 
-/* Types whose quoted packet the kernel looks up when the error itself has no policy (SEMANTICS 4).
- */
+/* Types whose quoted packet the kernel looks up when the error itself has no policy. */
 static __always_inline bool xspd_is_icmp_error(const struct xspd_flow *flow)
 {
 	__u16 type = __builtin_bswap16(flow->sport);

@@ -128,7 +128,7 @@ struct xspd_flow {
 	__be16 dport;
 	__be16 sport;
 	__u32 mark;
-	__u32 oif;   /* flowi_oif: see SEMANTICS 4 (in: loopback, fwd/out: egress) */
+	__u32 oif;   /* flowi_oif (in: loopback, fwd/out: egress) */
 	__u32 if_id; /* XFRM interface id, 0 = none */
 	__u8 proto;
 	enum xspd_family family;
@@ -142,7 +142,7 @@ _Static_assert(sizeof(struct xspd_flow) == 64, "map ABI");
 /*
  * Slot numbers index xspd_policy, xspd_info and xspd_count; 0 is no policy.
  * slot2 is the main policy that is asked after a sub policy was found (in and
- * fwd: in direction in, see SEMANTICS 4 "sub-policies").  Asked with XSPD_STEER, index2 is the
+ * fwd: in direction in, as __xfrm_policy_check() does).  Asked with XSPD_STEER, index2 is the
  * if_id (0: none for certain), also where only the policy is uncertain (XSPD_R_TIE).
  */
 struct xspd_answer {
@@ -222,7 +222,7 @@ _Static_assert(sizeof(struct xspd_policy) == 64, "map ABI");
 /*
  * xspd_info: what people and tools read of a slot.  index 0 marks a free slot.
  * The selector is given as the kernel stores it, host bits included, so that
- * it names the policy (identity: SEMANTICS 1.2).
+ * it names the policy (xfrm_policy_insert).
  */
 struct xspd_info {
 	__u32 index; /* xfrm_userpolicy_info.index */

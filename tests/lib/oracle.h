@@ -43,8 +43,8 @@ bool oracle_migrates(void);
 
 /*
  * One question.  @reqid is the template of the policy thought to win, 0: no policy.
- * @dir and @type say which policies to ask (they may differ from flow->dir: see
- * SEMANTICS 4, sub-policies).  @err is the kernel's answer: 0 right; -ENODATA another policy wins;
+ * @dir and @type say which policies to ask (they may differ from flow->dir:
+ * behind a sub policy fwd asks main policies as in).  @err is the kernel's answer: 0 right; -ENODATA another policy wins;
  * -ENOENT no policy does (for reqid 0: 0 is right and -ENODATA some policy wins).
  */
 struct oracle_probe {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages as the kernel builds them (SEMANTICS 1.1), put together here piece by piece so
+ * Messages as the kernel builds them (xfrm_user.c), put together here piece by piece so
  * that each piece can also be wrong.  Each is decoded in memory of exactly its size.
  */
 #include <libmnl/libmnl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random histories.  A plain list plays the SPD (what the kernel's list does is
- * in SEMANTICS: new and updated policies go to its head); dumps walk it in
+ * Random histories.  A plain list plays the SPD (as the
+ * kernel's policy_all: new and updated policies go to its head); dumps walk it in
  * chunks while it changes, events are delivered late and sometimes lost.  Each
  * time a dump has ended and the events are read, mirror and list are equal, and
  * a copy kept from the listener's changes alone is equal as well.

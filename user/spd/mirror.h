@@ -17,7 +17,8 @@ struct xspd_spd_item {
 	bool skip;
 };
 
-/* Same policy: SEMANTICS 1.2. A security context is not looked at, events do not carry it. */
+/* Same policy to the kernel (xfrm_policy_insert). A security context is not looked at, events do
+ * not carry it. */
 static inline bool xspd_pol_same_identity(const struct xspd_pol *a, const struct xspd_pol *b)
 {
 	return a->dir == b->dir && a->type == b->type && a->if_id == b->if_id &&

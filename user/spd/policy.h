@@ -34,7 +34,7 @@ enum xspd_unmodelled {
 /*
  * Keyed by @index, unique per namespace among non-socket policies.  Order
  * among equal priorities is @pos, lower (older) wins; @tie says that this
- * policy's place among equal priorities is not certain (SEMANTICS 0); @apart, that
+ * policy's place among equal priorities is not certain; @apart, that
  * it is certain only among policies of the same prefix lengths.
  */
 struct xspd_pol {

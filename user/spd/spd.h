@@ -96,7 +96,7 @@ int xspd_spd_retemplate(struct xspd_spd *spd, uint32_t index, const struct xspd_
  * A dump is bracketed by begin and end; entries come newest first, as the
  * kernel lists them; events may come in between, and win over the dump
  * ("touched").  end() assigns pos to what is new, marks suspected ties
- * (SEMANTICS 0: a lower kernel index dumped as newer at one priority of one
+ * (a lower kernel index dumped as newer at one priority of one
  * partition), removes what the dump did not show, and tells the listener of
  * each difference (additions first, then changes, removals last).  Entries that differ in nothing
  * but order get the dump's order.  abort() forgets the entries and changes nothing.
@@ -112,7 +112,7 @@ int xspd_spd_dump_end(struct xspd_spd *spd, struct xspd_spd_diff *ret);
 void xspd_spd_dump_abort(struct xspd_spd *spd);
 
 struct xspd_pol *xspd_spd_find(const struct xspd_spd *spd, uint32_t index);
-/* By identity (SEMANTICS 1.2: dir, type, if_id, mark as given, raw selector bytes). O(n). */
+/* By identity (dir, type, if_id, mark as given, raw selector bytes). O(n). */
 struct xspd_pol *xspd_spd_find_identity(const struct xspd_spd *spd, const struct xspd_pol *key);
 
 /* The field that kept a policy from matching a flow, in the order the kernel compares. */
@@ -148,7 +148,7 @@ const char *xspd_miss_name(enum xspd_miss miss);
 bool xspd_pol_before(const struct xspd_pol *a, const struct xspd_pol *b);
 
 /*
- * The reference answer: a linear scan by the rules of SEMANTICS 0 and 4
+ * The reference answer: a linear scan by the rules of xfrm_policy_lookup()
  * (sub before main; after a sub hit, main is asked too, in and fwd in
  * direction in).  ret->pol/pol2 are NULL where no policy was found.
  */
