@@ -57,21 +57,6 @@ static void begin(enum xspd_hook hook, uint32_t flags)
 	usleep(TICK_US);
 }
 
-static uint64_t hits(void)
-{
-	int cpus = libbpf_num_possible_cpus();
-	xspd_autofree struct xspd_cache_cpu *cpu = calloc((size_t)cpus, sizeof(*cpu));
-	uint32_t zero = 0;
-	uint64_t sum = 0;
-
-	cr_assert_eq(
-		bpf_map_lookup_elem(xspd_plane_map_fd(mirror->plane, "xspd_cache_cpu"), &zero, cpu),
-		0);
-	for (int i = 0; i < cpus; i++)
-		sum += cpu[i].hits;
-	return sum;
-}
-
 static size_t frame_make(uint8_t *frame)
 {
 	struct xspd_flow flow = flow_make(XSPD_OUT, "10.0.1.1", "10.128.1.1", IPPROTO_UDP, 1, 2);
@@ -139,9 +124,10 @@ static void each_change(int (*received)(void), int acted, int left)
 		const struct change *change = &changes[i];
 
 		cr_expect_eq(received(), acted, "before: %s", change->what);
-		before = hits();
+		before = mirror_hits(mirror);
 		cr_expect_eq(received(), acted, "again, before: %s", change->what);
-		cr_expect_eq(hits(), before + 1, "not remembered before: %s", change->what);
+		cr_expect_eq(mirror_hits(mirror), before + 1, "not remembered before: %s",
+			     change->what);
 		cr_assert_eq(netns_run("%s", change->change), 0);
 		for (int k = 0; k < 3; k++)
 			cr_expect_eq(received(), change->forwards ? acted : left, "%s, packet %d",

@@ -2,6 +2,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "lib/mirror.h"
 #include "util.h"
@@ -157,4 +159,19 @@ struct xspd_flow flow_make(uint8_t dir, const char *src, const char *dst, uint8_
 const struct xspd_pol *mirror_named(const struct mirror *mirror, uint32_t index)
 {
 	return index ? xspd_spd_find(mirror->spd, index) : NULL;
+}
+
+uint64_t mirror_hits(const struct mirror *mirror)
+{
+	int cpus = libbpf_num_possible_cpus(), map;
+	xspd_autofree struct xspd_cache_cpu *cpu = calloc((size_t)cpus, sizeof(*cpu));
+	uint32_t zero = 0;
+	uint64_t sum = 0;
+
+	map = xspd_plane_map_fd(mirror->plane, "xspd_cache_cpu");
+	if (!cpu || bpf_map_lookup_elem(map, &zero, cpu) < 0)
+		return UINT64_MAX;
+	for (int i = 0; i < cpus; i++)
+		sum += cpu[i].hits;
+	return sum;
 }

@@ -32,6 +32,9 @@ int mirror_dump(struct mirror *mirror, struct xspd_spd_diff *ret);
 /* Renew the lease; tests take longer than a daemon may be silent. */
 void mirror_beat(struct mirror *mirror);
 
+/* Lookups that the flow cache has answered, on all CPUs. UINT64_MAX: it cannot be read. */
+uint64_t mirror_hits(const struct mirror *mirror);
+
 /* Flows by the words of `ip xfrm`; addresses decide the family. Ports in host order. */
 struct xspd_flow flow_make(uint8_t dir, const char *src, const char *dst, uint8_t proto,
 			   uint16_t sport, uint16_t dport);

@@ -66,21 +66,6 @@ static void take_out(uint32_t index)
 	cr_assert_eq(xspd_spd_remove(plain->spd, index), 0);
 }
 
-static uint64_t hits(void)
-{
-	int cpus = libbpf_num_possible_cpus();
-	xspd_autofree struct xspd_cache_cpu *cpu = calloc((size_t)cpus, sizeof(*cpu));
-	uint32_t zero = 0;
-	uint64_t sum = 0;
-
-	cr_assert_eq(
-		bpf_map_lookup_elem(xspd_plane_map_fd(cached->plane, "xspd_cache_cpu"), &zero, cpu),
-		0);
-	for (int i = 0; i < cpus; i++)
-		sum += cpu[i].hits;
-	return sum;
-}
-
 static uint32_t index_of(const struct mirror *mirror, uint32_t slot)
 {
 	struct xspd_info info = {};
@@ -197,7 +182,8 @@ Test(cache, random_flows)
 				flows[k] = flows[gen_below(&gen, pool)];
 		for (int round = 0; round < 3; round++)
 			cr_expect_eq(differ(flows, FLOWS), 0, "size %u", sizes[i]);
-		cr_expect_gt(hits(), FLOWS / 8, "size %u: only %lu hits", sizes[i], hits());
+		cr_expect_gt(mirror_hits(cached), FLOWS / 8, "size %u: only %lu hits", sizes[i],
+			     mirror_hits(cached));
 		if (pool == FLOWS)
 			for (size_t k = 0; k < XSPD_ARRAY_SIZE(wanted); k++)
 				cr_expect_gt(answered(flows, FLOWS, wanted[k]), 0, "never %s",
@@ -221,10 +207,10 @@ Test(cache, after_each_change)
 	for (uint32_t i = 0; i < CHANGES; i++) {
 		struct xspd_pol *pol = &pols[gen_below(&gen, POLICIES)];
 
-		before = hits();
+		before = mirror_hits(cached);
 		cr_assert_eq(differ(flows, WARM), 0, "change %u, warm", i);
 		cr_assert_eq(differ(flows, WARM), 0, "change %u, cached", i);
-		cr_assert_gt(hits() - before, WARM / 2, "nothing was cached");
+		cr_assert_gt(mirror_hits(cached) - before, WARM / 2, "nothing was cached");
 		if (gen_chance(&gen, 50)) {
 			take_out(pol->index);
 			random_policy(&gen, ++number, pol);
@@ -303,11 +289,11 @@ Test(cache, collisions)
 		char words[160];
 		uint32_t index;
 
-		before = hits();
+		before = mirror_hits(cached);
 		snprintf(words, sizeof(words), "%s priority 1 action block", fields[i].pol);
 		index = add(words);
 		expect_apart(&flow, &other, fields[i].pol);
-		cr_expect_gt(hits(), before, "%s", fields[i].pol);
+		cr_expect_gt(mirror_hits(cached), before, "%s", fields[i].pol);
 		take_out(index);
 	}
 	end();
@@ -361,7 +347,7 @@ Test(cache, doubt_lease_and_defaults)
 	begin(64);
 	cr_expect_eq(reason_now(&flow), XSPD_R_NO_POLICY);
 	cr_expect_eq(reason_now(&flow), XSPD_R_NO_POLICY);
-	cr_expect_eq(hits(), 1);
+	cr_expect_eq(mirror_hits(cached), 1);
 	xspd_plane_doubt(cached->plane, XSPD_DOUBT_LOST_EVENTS, 0);
 	cr_expect_eq(reason_now(&flow), XSPD_R_DOUBT);
 	xspd_plane_doubt(cached->plane, 0, XSPD_DOUBT_LOST_EVENTS);
@@ -392,6 +378,6 @@ Test(cache, ties)
 	}
 	for (int i = 0; i < 3; i++)
 		cr_expect_eq(differ(&flow, 1), 0);
-	cr_expect_eq(hits(), 2);
+	cr_expect_eq(mirror_hits(cached), 2);
 	end();
 }
