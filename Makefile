@@ -90,7 +90,7 @@ $(O)/%.skel.h: $(O)/%.bpf.o
 $(O)/xspd_steer.bpf.o: BPF_CFLAGS += -Wno-unused-function
 
 $(O)/obj/%.o: %.c | $(O)/.deps $(O)/xspd.skel.h $(O)/verify.skel.h \
-		$(O)/xspd_steer.skel.h
+		$(O)/xspd_steer.skel.h $(O)/xspd_if_id.skel.h
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(XCFLAGS) -Itests -c $< -o $@

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Steering by if_id: an object of its own, for kernels that can set one (Linux 6.2 and later, with
- * the module xfrm_interface).  It shares the maps of the set it is loaded with.
+ * Steering by if_id: an object of its own, loaded while a device steers.  It shares the maps of the
+ * set it is loaded with, and leaves the setting to xspd_if_id.bpf.c.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -13,39 +13,41 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-struct bpf_xfrm_info {
-	__u32 if_id;
-	int link; /* flowi_oif of the kernel's lookup */
-};
-
-extern int bpf_skb_set_xfrm_info(struct __sk_buff *skb, const struct bpf_xfrm_info *from) __ksym;
+#define DST_METADATA 0x80	/* include/net/dst.h */
+#define SKB_DST_PTRMASK (~1ul)	/* include/linux/skbuff.h */
 
 /*
  * The kernel keeps the if_id in one place per CPU until the device takes the packet: with a
  * qdisc between, another packet's could have been put there.
  */
-static __always_inline bool xspd_queued(struct __sk_buff *ctx)
+static __always_inline bool xspd_queued(const struct sk_buff *skb)
 {
-	const struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
-
 	return skb->dev->qdisc->enqueue != NULL;
 }
 
-/* The if_id of the last answer's policy, set; or why it was not. */
+/* As skb_metadata_dst(): what bpf_skb_set_xfrm_info() does not replace. */
+static __always_inline bool xspd_has_metadata(const struct sk_buff *skb)
+{
+	const struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
+
+	return dst && BPF_CORE_READ(dst, flags) & DST_METADATA;
+}
+
+/* The if_id of the last answer's policy goes to cb[0]; or why it will not be set. */
 static __noinline int xspd_steer(struct __sk_buff *ctx, struct xspd_packet *pkt)
 {
 	const struct xspd_info *info = bpf_map_lookup_elem(&xspd_info, &pkt->answer.slot);
-	struct bpf_xfrm_info to = {};
+	const struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
 
 	if (!pkt->answer.slot || !info)
 		return XSPD_A_UNSTEERED;
-	if (xspd_queued(ctx))
+	if (xspd_queued(skb))
 		return XSPD_A_KEEP_QUEUE;
-	to.if_id = info->if_id;
+	if (xspd_has_metadata(skb))
+		return XSPD_A_KEEP_METADATA;
+	ctx->cb[0] = info->if_id;
 	/* of several policies of one if_id it may not be known which it is */
 	pkt->answer.slot = pkt->answer.reason == XSPD_R_TIE ? 0 : info->alias;
-	if (!(pkt->mode & XSPD_MODE_DRY_RUN) && bpf_skb_set_xfrm_info(ctx, &to))
-		return XSPD_A_KEEP_METADATA;
 	return XSPD_A_STEERED;
 }
 
@@ -79,6 +81,10 @@ int xspd_do_steer(struct __sk_buff *ctx)
 	pkt->reason = pkt->answer.reason;
 	if (pkt->answer.slot && xspd_count_policy(pkt->answer.slot, pkt->bytes, pkt->now, false))
 		xspd_sample_first(pkt, pkt->answer.slot);
+	if (act == XSPD_A_STEERED && !(pkt->mode & XSPD_MODE_DRY_RUN)) {
+		bpf_tail_call(ctx, &xspd_jump_tc, XSPD_JUMP_IF_ID);
+		act = XSPD_A_UNSTEERED; /* it is not there */
+	}
 	xspd_count_act(XSPD_HOOK_EGRESS, act, pkt->bytes);
 	return TC_ACT_UNSPEC;
 }

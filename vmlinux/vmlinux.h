@@ -295,8 +295,13 @@ struct xdp_buff {
 	struct xdp_rxq_info *rxq;
 };
 
+struct dst_entry {
+	unsigned short flags;
+};
+
 struct sk_buff {
 	struct net_device *dev;
+	unsigned long _skb_refdst;
 };
 
 #pragma clang attribute pop

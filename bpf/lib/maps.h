@@ -11,12 +11,13 @@
 #define XSPD_JUMP_IN  0
 #define XSPD_JUMP_OUT 1
 #define XSPD_JUMP_STEER XSPD_JUMP_STEER_AT
+#define XSPD_JUMP_IF_ID XSPD_JUMP_IF_ID_AT
 #define XSPD_JUMP_XDP 0
 
 /* Outlive the sets: the entry programs jump through them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 3);
+	__uint(max_entries, 4);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
 } xspd_jump_tc SEC(".maps");

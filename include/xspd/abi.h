@@ -430,8 +430,11 @@ struct xspd_stat {
 	__u64 bytes;
 };
 
-/* xspd_jump_tc: where the steering program is, if there is one. */
+/* xspd_jump_tc: where the steering program is, and the one that sets the if_id it has found, if
+ * there are any.
+ */
 #define XSPD_JUMP_STEER_AT 2
+#define XSPD_JUMP_IF_ID_AT 3
 
 /* xspd_mode: what a hook of a device does beside counting. No entry: nothing. */
 enum xspd_mode_flag {

@@ -40,6 +40,8 @@ build_net() {
 		ip -n "$ns" link add ipsec0 type xfrm external
 		ip -n "$ns" link set ipsec0 up
 	done
+	ip -n "$gw1" route add 10.128.0.0/10 dev ipsec0
+	ip -n "$gw2" route add 10.64.0.0/10 dev ipsec0
 	ip -n "$gw1" route add 10.200.0.0/16 via 192.0.2.2
 	ip -n "$gw2" route add 10.100.0.0/16 via 192.0.2.1
 	ip -n "$gw1" route add 10.100.0.0/16 via 10.1.0.2

@@ -6,7 +6,7 @@
 # enforce drops is never of a tunnel.
 . tests/lib/tap.sh
 . tests/vm/swan-net.sh
-children=${SWAN_CHILDREN:-1000} traps=10 plain=20
+children=$((10 * ${XSPD_SCALE:-100})) traps=10 plain=20
 sampled=(0 1 7 23 $((children / 2)) $((children - traps - 1)))
 trap=$((children - 1))
 started=$((children - traps + plain))
@@ -87,19 +87,6 @@ pairs() {
 	for ((i = 0; i < plain; i++)); do echo "10.100.$i.2-10.200.$i.2"; done
 	for i in "${sampled[@]}"; do echo "$(near "$i").2-$(far "$i").2"; done
 }
-# if_id NS SRC: of the out policy from there
-if_id() {
-	"$X" policy list --netns "$1" --json |
-		field "next(p['if_id'] for p in d if p['dir'] == 'out' and p['src'] == '$2.0/24')"
-}
-# through CHILD NS PEER-NET OWN-NET: its traffic, by an interface of its if_id
-through() {
-	local own
-	own=$(if_id "$2" "$4")
-	ip -n "$2" link add "child$1" type xfrm dev wan if_id "$own"
-	ip -n "$2" link set "child$1" up
-	ip -n "$2" route replace "$3.0/24" dev "child$1"
-}
 # --- without xspd, and then with it from the start ---------------------------------
 build_net
 serve
@@ -126,16 +113,13 @@ for ns in "$gw1" "$gw2"; do
 	for dev in lan wan ipsec0; do
 		check "enforce at $dev" "$X" attach $dev --ingress --mode enforce --netns "$ns"
 	done
+	check "steer at ipsec0" "$X" attach ipsec0 --egress --mode steer --netns "$ns"
 done
 bring_up "with xspd"
 awk "BEGIN { printf \"# with xspd / without: %.3f\\n\", $took / $without }"
 quiet "brought up"
 
 # --- traffic -------------------------------------------------------------------------
-for i in "${sampled[@]}" "$trap"; do
-	through "$i" "$gw1" "$(far "$i")" "$(near "$i")"
-	[ "$i" = "$trap" ] || through "$i" "$gw2" "$(near "$i")" "$(far "$i")"
-done
 mapfile -t pairs < <(pairs)
 remember_drops
 answered "plain and with if_ids" "$(talk 0 "${pairs[@]}")"
@@ -144,13 +128,12 @@ talk 0 "$(near $trap).2-$(far $trap).2" >/dev/null
 is_up() { vici "$gw1" --list-sas --child "net$1" | grep -q INSTALLED; }
 check "a trap brings its child up" wait_for 60 is_up "$trap"
 wait_for 20 same_as_kernel "$gw2"
-through "$trap" "$gw2" "$(near $trap)" "$(far $trap)"
 answered "... and carries" "$(talk 0 "$(near $trap).2-$(far $trap).2")"
 shunt() { "$X" lookup --netns "$gw1" dir out src 10.64.0.2 dst "$1" --json | field 'd["verdict"]'; }
 equal "a pass shunt lets pass, a drop shunt blocks" "$(shunt 10.210.0.1) $(shunt 10.211.0.1)" "plain block"
 
 # --- rekeying, and authenticating again, under traffic ----------------------------------
-talk "${SWAN_SECONDS:-20}" "${pairs[@]}" >"$T/talk" &
+talk 20 "${pairs[@]}" >"$T/talk" &
 talker=$!
 for i in "${sampled[@]}"; do vici "$gw1" --rekey --child "net$i"; done >"$T/out" 2>&1
 vici "$gw2" --rekey --child "plain0" >>"$T/out" 2>&1

@@ -9,6 +9,7 @@
 #include "cli/hook.h"
 #include "cli/mode.h"
 #include "cli/view.h"
+#include "plane/steer.h"
 #include "reason.h"
 #include "util.h"
 
@@ -175,12 +176,11 @@ static void tell_clsact(const struct request *req, enum xspd_hook which,
 }
 
 /* The daemon looks at the modes once a second, and then builds what steering needs. */
-static int await_steer(const struct request *req)
+static int await_steer(const struct request *req, int jump)
 {
-	xspd_autoclose int jump = cli_lasting_open(req->common.instance, "xspd_jump_tc");
 	const struct timespec pause = {.tv_nsec = 20000000};
 	uint32_t at = XSPD_JUMP_STEER_AT, prog;
-	int rc = jump < 0 ? XSPD_FAILED : XSPD_DONE;
+	int rc = XSPD_DONE;
 
 	for (int i = 0; !rc && bpf_map_lookup_elem(jump, &at, &prog) < 0; i++) {
 		if (i == STEER_WAIT_S * 50)
@@ -190,6 +190,23 @@ static int await_steer(const struct request *req)
 		nanosleep(&pause, NULL);
 	}
 	return rc;
+}
+
+static int attach_steer(const struct request *req)
+{
+	xspd_autoclose int jump = cli_lasting_open(req->common.instance, "xspd_jump_tc");
+	xspd_autoclose int act = cli_lasting_open(req->common.instance, "xspd_act");
+	int err;
+
+	if (jump < 0 || act < 0)
+		return XSPD_FAILED;
+	err = xspd_if_id_store(jump, act);
+	if (err == -EPERM)
+		return cli_fail("%s: steer: needs CAP_SYS_ADMIN; run it as root", req->dev);
+	if (err)
+		return cli_fail("%s: steer: the program that sets if_ids cannot be loaded: %s",
+				req->dev, strerror(-err));
+	return await_steer(req, jump);
 }
 
 /* All of them or none. */
@@ -203,7 +220,7 @@ static int attach_all(const struct request *req)
 		if (req->hook[hook])
 			rc = attach_one(req, map, hook, &before[hook]);
 	if (!rc && req->mode & XSPD_MODE_STEER)
-		rc = await_steer(req);
+		rc = attach_steer(req);
 	for (int hook = 0; hook < XSPD_HOOK_MAX_ && rc && map >= 0; hook++)
 		undo(req, map, hook, &before[hook]);
 	for (int hook = 0; hook < XSPD_HOOK_MAX_ && !rc; hook++)

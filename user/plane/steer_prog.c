@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The steering program: an object of its own, since not every kernel can load it. */
+/* The steering program and the one that sets the if_id: objects of their own, see there. */
 #include <errno.h>
 #include <unistd.h>
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
@@ -9,6 +10,7 @@
 #include "plane/steer.h"
 #include "util.h"
 #include "xspd.skel.h"
+#include "xspd_if_id.skel.h"
 #include "xspd_steer.skel.h"
 
 #define KFUNC  "bpf_skb_set_xfrm_info"
@@ -91,4 +93,21 @@ void xspd_steer_unload(struct xspd_set *set)
 int xspd_steer_prog(const struct xspd_set *set)
 {
 	return set->steer_skel ? bpf_program__fd(set->steer_skel->progs.xspd_do_steer) : -1;
+}
+
+int xspd_if_id_store(int jump, int act)
+{
+	struct xspd_if_id_bpf *skel = xspd_if_id_bpf__open();
+	uint32_t at = XSPD_JUMP_IF_ID_AT;
+	int err, fd;
+
+	if (!skel)
+		return -errno;
+	err = bpf_map__reuse_fd(skel->maps.xspd_act, act) < 0 ? -errno : 0;
+	err = err ?: xspd_if_id_bpf__load(skel);
+	fd = bpf_program__fd(skel->progs.xspd_set_if_id);
+	if (!err && bpf_map_update_elem(jump, &at, &fd, BPF_ANY) < 0)
+		err = -errno;
+	xspd_if_id_bpf__destroy(skel);
+	return err;
 }
