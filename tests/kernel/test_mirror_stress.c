@@ -82,7 +82,7 @@ static struct nlmsghdr *change_put(struct changer *changer, void *room, uint32_t
 
 	if (what < 300)
 		return xspd_nl_put_delete(room, &pol, false, 0, seq);
-	if (what < 301)
+	if (what < 305)
 		return xspd_nl_put_flush(room, what & 1, 0, seq);
 	if (what < 600)
 		return xspd_nl_put_policy(room, &pol, XFRM_MSG_NEWPOLICY, 0, seq);

@@ -22,6 +22,7 @@ struct arena *arena_new(const char *name, const struct xspd_plane_opts *opts)
 	gen_init(&arena->gen, name, 5);
 	cr_assert_eq(pthread_mutex_init(&arena->lock, NULL), 0);
 	cr_assert_eq(mirror_new(&arena->mirror, 0, opts), 0, "needs root");
+	arena->mirror->spd->old_order = false; /* whatever kernel this is */
 	return arena;
 }
 
