@@ -147,7 +147,7 @@ static void report(const struct arena *arena, uint64_t changes)
 	cr_expect_eq(arena->failed, 0, "reader: %s", strerror(-arena->failed));
 	cr_expect_eq(arena->missed, 0);
 	cr_expect_eq(arena->others, 0);
-	cr_expect_gt(arena->lookups - deferred, 50000);
+	cr_expect_gt(arena->lookups - deferred, scaled(50000));
 	if (arena->swaps)
 		cr_expect_gt(conf->swaps, 1);
 	else
