@@ -30,16 +30,16 @@ static inline void xspd_fclosep(FILE **f)
 		fclose(*f);
 }
 
-#define xspd_autofree __attribute__((cleanup(xspd_freep)))
-#define xspd_autoclose __attribute__((cleanup(xspd_closep)))
+#define xspd_autofree	__attribute__((cleanup(xspd_freep)))
+#define xspd_autoclose	__attribute__((cleanup(xspd_closep)))
 #define xspd_autofclose __attribute__((cleanup(xspd_fclosep)))
 
 /* Hand an owned pointer on: the tagged local becomes NULL. */
-#define xspd_take(p)                                \
-	({                                          \
-		__auto_type xspd_taken_ = (p);      \
-		(p) = NULL;                         \
-		xspd_taken_;                        \
+#define xspd_take(p)                                                                               \
+	({                                                                                         \
+		__auto_type xspd_taken_ = (p);                                                     \
+		(p) = NULL;                                                                        \
+		xspd_taken_;                                                                       \
 	})
 
 static inline int xspd_take_fd(int *fd)
@@ -68,6 +68,12 @@ static inline uint64_t xspd_now(clockid_t clock)
 
 	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/* ... of the clock that deadlines and leases go by. */
+static inline uint64_t xspd_mono(void)
+{
+	return xspd_now(CLOCK_MONOTONIC);
 }
 
 #endif

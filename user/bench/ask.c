@@ -265,11 +265,11 @@ int xspd_lab_time(struct xspd_lab *lab, enum xspd_lab_way way, const struct xspd
 		if (err < 0)
 			return err;
 	}
-	start = xspd_now(CLOCK_MONOTONIC);
+	start = xspd_mono();
 	err = way == XSPD_LAB_SEND ? time_send(lab, flows, count) : time_migrate(lab, flows, count);
 	if (err < 0)
 		return err;
-	*ret_ns = (double)(xspd_now(CLOCK_MONOTONIC) - start) / count;
+	*ret_ns = (double)(xspd_mono() - start) / count;
 	return 0;
 }
 

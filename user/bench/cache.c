@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/cache.h"
+#include "bench/median.h"
 #include "bench/rng.h"
 #include "plane/plane.h"
 #include "spd/spd.h"
@@ -171,10 +172,10 @@ static int change_one(struct churn *churn)
 static void *churn_run(void *ctx)
 {
 	struct churn *churn = ctx;
-	uint64_t start = xspd_now(CLOCK_MONOTONIC);
+	uint64_t start = xspd_mono();
 
 	while (!churn->err && !atomic_load(&churn->stop)) {
-		uint64_t due = (xspd_now(CLOCK_MONOTONIC) - start) / 1000 * churn->rate / 1000000;
+		uint64_t due = (xspd_mono() - start) / 1000 * churn->rate / 1000000;
 
 		while (!churn->err && churn->done < due && !atomic_load(&churn->stop))
 			churn->err = change_one(churn);
@@ -188,7 +189,7 @@ static int one_round(struct bench *b, int nr, double *ret_ns, double *ret_null, 
 {
 	struct churn churn = {.plane = b->plane[nr], .spd = b->spd[nr], .rate = b->row.churn};
 	uint32_t count = b->row.flows, rounds = LOOKUPS / count;
-	uint64_t start = xspd_now(CLOCK_MONOTONIC);
+	uint64_t start = xspd_mono();
 	int err;
 
 	if (!churn.rate)
@@ -200,20 +201,13 @@ static int one_round(struct bench *b, int nr, double *ret_ns, double *ret_null, 
 	err = xspd_plane_bench(b->plane[nr], count, rounds * 8, ret_ns, ret_null);
 	atomic_store(&churn.stop, true);
 	pthread_join(churn.thread, NULL);
-	*ret_rate = (double)churn.done * 1e9 / (double)(xspd_now(CLOCK_MONOTONIC) - start);
+	*ret_rate = (double)churn.done * 1e9 / (double)(xspd_mono() - start);
 	while (!churn.err && churn.done % 2)
 		churn.err = change_one(&churn);
 	return err ? err : churn.err;
 }
 
 /* --- rows ------------------------------------------------------------------------- */
-
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 static int one_row(struct bench *b)
 {
@@ -239,7 +233,7 @@ static int one_row(struct bench *b)
 		}
 	}
 	for (int i = 0; i < XSPD_CACHE_SIZES && !err; i++) {
-		qsort(ns[i], b->rounds, sizeof(ns[i][0]), compare_double);
+		xspd_sort(ns[i], b->rounds);
 		b->row.ns[i] = ns[i][b->rounds / 2];
 		b->row.ns_min[i] = least[i] - null_least;
 	}

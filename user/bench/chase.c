@@ -36,7 +36,7 @@ static struct object *objects_new(uint32_t count, size_t *ret_size)
 
 static double round_ns(const struct object *object, uint32_t steps)
 {
-	uint64_t start = xspd_now(CLOCK_MONOTONIC), found = 0;
+	uint64_t start = xspd_mono(), found = 0;
 
 	for (uint32_t i = 0; i < steps; i++) {
 		found += object->selector == i || object->type == i;
@@ -44,7 +44,7 @@ static double round_ns(const struct object *object, uint32_t steps)
 	}
 	/* what nobody uses would be left out */
 	__asm__ volatile("" : : "r"(found), "r"(object));
-	return (double)(xspd_now(CLOCK_MONOTONIC) - start) / steps;
+	return (double)(xspd_mono() - start) / steps;
 }
 
 double xspd_bench_chase(uint32_t count)

@@ -111,7 +111,7 @@ int xspd_child_conf(const struct xspd_child *child, struct xspd_conf *ret)
 int xspd_child_await(struct xspd_child *child, uint32_t policies, unsigned int seconds,
 		     double *ret_ns)
 {
-	uint64_t start = xspd_now(CLOCK_MONOTONIC), end = start + seconds * 1000000000ull;
+	uint64_t start = xspd_mono(), end = start + seconds * 1000000000ull;
 	struct xspd_conf conf;
 
 	while (xspd_child_conf(child, &conf) || conf.doubt || conf.policies != policies) {
@@ -119,11 +119,11 @@ int xspd_child_await(struct xspd_child *child, uint32_t policies, unsigned int s
 			child->pid = 0;
 			return -ECHILD;
 		}
-		if (xspd_now(CLOCK_MONOTONIC) > end)
+		if (xspd_mono() > end)
 			return -ETIMEDOUT;
 		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
 	}
-	*ret_ns = (double)(xspd_now(CLOCK_MONOTONIC) - start);
+	*ret_ns = (double)(xspd_mono() - start);
 	return 0;
 }
 

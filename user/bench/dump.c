@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "bench/dump.h"
+#include "bench/median.h"
 #include "nl/nl.h"
 #include "plane/plane.h"
 #include "util.h"
@@ -15,19 +16,6 @@
 #define PATIENCE  120 /* s */
 #define SEQ	  0x78737064u
 #define CHUNK	  65536 /* the kernel fills 32 KiB of it */
-
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-	qsort(values, count, sizeof(*values), compare_double);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
 
 static void on_failed(void *ctx, uint32_t seq, int error, const char *extack)
 {
@@ -99,13 +87,13 @@ struct spent {
 /* Add what was spent since *@from. */
 static void spent_add(struct spent *ret, const struct spent *from)
 {
-	ret->wall += (double)xspd_now(CLOCK_MONOTONIC) / 1e9 - from->wall;
+	ret->wall += (double)xspd_mono() / 1e9 - from->wall;
 	ret->cpu += (double)xspd_now(CLOCK_THREAD_CPUTIME_ID) / 1e9 - from->cpu;
 }
 
 static struct spent spent_now(void)
 {
-	return (struct spent){.wall = (double)xspd_now(CLOCK_MONOTONIC) / 1e9,
+	return (struct spent){.wall = (double)xspd_mono() / 1e9,
 			      .cpu = (double)xspd_now(CLOCK_THREAD_CPUTIME_ID) / 1e9};
 }
 
@@ -215,7 +203,7 @@ struct dump {
 static int start_once(struct dump *dump, bool lag, double *ret)
 {
 	struct xspd_child child = {};
-	uint64_t start = xspd_now(CLOCK_MONOTONIC);
+	uint64_t start = xspd_mono();
 	struct xspd_conf conf;
 	double ns;
 	int err;
@@ -224,7 +212,7 @@ static int start_once(struct dump *dump, bool lag, double *ret)
 	err = xspd_child_start(&child);
 	if (!err)
 		err = xspd_child_await(&child, dump->policies, PATIENCE, &ns);
-	*ret = (double)(xspd_now(CLOCK_MONOTONIC) - start) / 1e9;
+	*ret = (double)(xspd_mono() - start) / 1e9;
 	if (!err)
 		err = anonymous_bytes(child.pid, &dump->row->user_bytes);
 	if (!err)
@@ -265,11 +253,11 @@ static int measure(struct dump *dump)
 	}
 	if (err)
 		return err;
-	dump->row->ready = median(ready, dump->runs);
-	dump->row->bare = median(bare, dump->runs);
-	dump->row->dump_build = median(built, dump->runs);
-	dump->row->ratio = median(ratio, dump->runs);
-	dump->row->cpu_ratio = median(cpu_ratio, dump->runs);
+	dump->row->ready = xspd_median(ready, dump->runs);
+	dump->row->bare = xspd_median(bare, dump->runs);
+	dump->row->dump_build = xspd_median(built, dump->runs);
+	dump->row->ratio = xspd_median(ratio, dump->runs);
+	dump->row->cpu_ratio = xspd_median(cpu_ratio, dump->runs);
 	return 0;
 }
 

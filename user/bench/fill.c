@@ -135,7 +135,7 @@ static int insert_all(struct request *request, const struct xspd_bench_set *set)
 
 int xspd_bench_insert(const struct xspd_bench_set *set, double *ret_ns, uint32_t *ret_refused)
 {
-	uint64_t start = xspd_now(CLOCK_MONOTONIC);
+	uint64_t start = xspd_mono();
 	struct request request;
 	int err;
 
@@ -143,7 +143,7 @@ int xspd_bench_insert(const struct xspd_bench_set *set, double *ret_ns, uint32_t
 	if (err < 0)
 		return err;
 	err = insert_all(&request, set);
-	*ret_ns = (double)(xspd_now(CLOCK_MONOTONIC) - start) / set->count;
+	*ret_ns = (double)(xspd_mono() - start) / set->count;
 	*ret_refused = request.failures.count;
 	if (!err)
 		err = settle(&request);
@@ -151,14 +151,15 @@ int xspd_bench_insert(const struct xspd_bench_set *set, double *ret_ns, uint32_t
 	return err;
 }
 
-int xspd_bench_insert_one(const struct xspd_pol *pol)
+static int request_one(int (*put)(struct request *request, const struct xspd_pol *pol),
+		       const struct xspd_pol *pol)
 {
 	struct request request;
 	int err = request_open(&request);
 
 	if (err < 0)
 		return err;
-	err = request_add(&request, pol);
+	err = put(&request, pol);
 	if (!err)
 		err = xspd_batch_flush(request.batch);
 	if (!err)
@@ -167,20 +168,14 @@ int xspd_bench_insert_one(const struct xspd_pol *pol)
 	return err;
 }
 
+int xspd_bench_insert_one(const struct xspd_pol *pol)
+{
+	return request_one(request_add, pol);
+}
+
 int xspd_bench_delete_one(const struct xspd_pol *pol)
 {
-	struct request request;
-	int err = request_open(&request);
-
-	if (err < 0)
-		return err;
-	err = request_delete(&request, pol);
-	if (!err)
-		err = xspd_batch_flush(request.batch);
-	if (!err)
-		err = request.failures.error;
-	request_close(&request);
-	return err;
+	return request_one(request_delete, pol);
 }
 
 static int on_entry(void *ctx, const struct xspd_event *event)

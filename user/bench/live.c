@@ -6,6 +6,7 @@
 
 #include "bench/lab.h"
 #include "bench/live.h"
+#include "bench/median.h"
 #include "bench/shape.h"
 #include "util.h"
 
@@ -113,13 +114,6 @@ bool xspd_live_marked(const struct xspd_live *live)
 	return live->marked;
 }
 
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 int xspd_live_time(struct xspd_live *live, double *ret_ns)
 {
 	uint32_t count = live->count < LEAST ? live->count : LEAST;
@@ -140,7 +134,7 @@ int xspd_live_time(struct xspd_live *live, double *ret_ns)
 	}
 	if (err < 0)
 		return err;
-	qsort(diff, ROUNDS, sizeof(*diff), compare_double);
+	xspd_sort(diff, ROUNDS);
 	*ret_ns = fmax(diff[ROUNDS / 2], 0);
 	return 0;
 }
@@ -149,17 +143,17 @@ int xspd_live_time(struct xspd_live *live, double *ret_ns)
 static double lock_wait(struct xspd_nl *nl)
 {
 	const struct xspd_pol like = {.dir = XSPD_OUT};
-	uint64_t start = xspd_now(CLOCK_MONOTONIC);
+	uint64_t start = xspd_mono();
 	struct xspd_pol pol;
 
 	xspd_nl_policy(nl, 1u << 31 | XSPD_OUT, &like, &pol);
-	return (double)(xspd_now(CLOCK_MONOTONIC) - start);
+	return (double)(xspd_mono() - start);
 }
 
 int xspd_live_rebuild(struct xspd_nl *nl, const struct xspd_spdinfo *want, double patience,
 		      double *ret_stall)
 {
-	uint64_t start = xspd_now(CLOCK_MONOTONIC), longest_at;
+	uint64_t start = xspd_mono(), longest_at;
 	struct xspd_spdinfo got;
 	double longest, wait, now;
 	int err = xspd_nl_set_hthresh(nl, want);
@@ -167,19 +161,19 @@ int xspd_live_rebuild(struct xspd_nl *nl, const struct xspd_spdinfo *want, doubl
 	if (err < 0)
 		return err;
 	/* it often begins on this CPU, and before the request returns */
-	longest_at = xspd_now(CLOCK_MONOTONIC);
+	longest_at = xspd_mono();
 	longest = (double)(longest_at - start);
 	do {
 		wait = lock_wait(nl);
 		if (wait > longest) {
 			longest = wait;
-			longest_at = xspd_now(CLOCK_MONOTONIC);
+			longest_at = xspd_mono();
 		}
 		nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
-		now = (double)(xspd_now(CLOCK_MONOTONIC) - start);
+		now = (double)(xspd_mono() - start);
 	} while (now < WATCH_NS ||
 		 (now < patience + WATCH_NS && longest < fmax(SEEN_NS, patience / 4)) ||
-		 (double)(xspd_now(CLOCK_MONOTONIC) - longest_at) < BEHIND_NS);
+		 (double)(xspd_mono() - longest_at) < BEHIND_NS);
 	*ret_stall = longest;
 	err = xspd_nl_spdinfo(nl, &got);
 	if (err < 0)

@@ -3,20 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/median.h"
 #include "bench/path.h"
-
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, uint32_t count)
-{
-	qsort(values, count, sizeof(*values), compare_double);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
 
 void xspd_path_row_sum(struct xspd_path_row *row, struct xspd_path_sums *sums, uint32_t rounds)
 {
@@ -24,9 +12,9 @@ void xspd_path_row_sum(struct xspd_path_row *row, struct xspd_path_sums *sums, u
 	row->received = sums->received;
 	row->delivered = sums->delivered;
 	row->acted = sums->acted;
-	row->mpps = median(sums->mpps, rounds);
+	row->mpps = xspd_median(sums->mpps, rounds);
 	row->mpps_most = sums->mpps[rounds - 1];
-	row->mpps_wall = median(sums->wall, rounds);
+	row->mpps_wall = xspd_median(sums->wall, rounds);
 	row->ns = 1e3 / row->mpps;
 }
 

@@ -190,11 +190,11 @@ static void rest(long ns)
 
 static void await_cpu(clockid_t clock, uint64_t since, unsigned int ms)
 {
-	uint64_t end = xspd_now(CLOCK_MONOTONIC) + (uint64_t)ms * PATIENCE * 1000000;
+	uint64_t end = xspd_mono() + (uint64_t)ms * PATIENCE * 1000000;
 
 	do
 		rest(POLL_NS);
-	while (xspd_now(clock) - since < ms * 1000000ull && xspd_now(CLOCK_MONOTONIC) < end);
+	while (xspd_now(clock) - since < ms * 1000000ull && xspd_mono() < end);
 }
 
 struct reading {
@@ -207,7 +207,7 @@ static int take(const struct xspd_path *path, const struct xspd_traffic *traffic
 	int err = received(path, &ret->received);
 
 	ret->cpu = xspd_now(clock);
-	ret->wall = xspd_now(CLOCK_MONOTONIC);
+	ret->wall = xspd_mono();
 	return err ? err : sunk(traffic, &ret->sunk);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "bench/child.h"
+#include "bench/median.h"
 #include "bench/sync.h"
 #include "nl/nl.h"
 #include "snapshot/collect.h"
@@ -24,19 +25,6 @@ struct sync {
 	struct xspd_sync_row row;
 	const char *what;
 };
-
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-	qsort(values, count, sizeof(*values), compare_double);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
 
 static double seconds(const struct timeval *tv)
 {
@@ -57,7 +45,7 @@ struct sample {
 /* A command to its end, silent. */
 static int command_time(char *const argv[], struct cost *ret)
 {
-	uint64_t start = xspd_now(CLOCK_MONOTONIC);
+	uint64_t start = xspd_mono();
 	struct rusage usage;
 	int status;
 	pid_t pid = xspd_child_spawn(argv[0], argv);
@@ -66,7 +54,7 @@ static int command_time(char *const argv[], struct cost *ret)
 		return pid;
 	if (wait4(pid, &status, 0, &usage) < 0)
 		return -errno;
-	ret->wall = (double)(xspd_now(CLOCK_MONOTONIC) - start) / 1e9;
+	ret->wall = (double)(xspd_mono() - start) / 1e9;
 	ret->cpu = seconds(&usage.ru_utime) + seconds(&usage.ru_stime);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return -ENOENT;
@@ -271,7 +259,7 @@ static double complete_median(const struct cost *cost, uint32_t count)
 
 	for (uint32_t i = 0; i < count; i++)
 		values[i] = cost[i].complete_ms;
-	return median(values, count);
+	return xspd_median(values, count);
 }
 
 static double wall_median(const struct cost *cost, uint32_t count)
@@ -280,7 +268,7 @@ static double wall_median(const struct cost *cost, uint32_t count)
 
 	for (uint32_t i = 0; i < count; i++)
 		values[i] = cost[i].wall;
-	return median(values, count);
+	return xspd_median(values, count);
 }
 
 static double slowdown_median(const struct cost *with, const struct cost *without, bool cpu,
@@ -291,7 +279,7 @@ static double slowdown_median(const struct cost *with, const struct cost *withou
 	for (uint32_t i = 0; i < count; i++)
 		values[i] =
 			(cpu ? with[i].cpu / without[i].cpu : with[i].wall / without[i].wall) - 1;
-	return median(values, count);
+	return xspd_median(values, count);
 }
 
 static void summarize(struct sync *s, const struct sample *sample)

@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bench/median.h"
 #include "bench/sync.h"
 #include "nl/nl.h"
 #include "plane/ask.h"
@@ -100,7 +101,7 @@ static int send_round(struct lag *lag)
 		err = put(lag, &pol, lag->there ? XFRM_MSG_DELPOLICY : XFRM_MSG_NEWPOLICY);
 		lag->there = !lag->there;
 		lag->pending = true;
-		lag->sent_at = xspd_now(CLOCK_MONOTONIC);
+		lag->sent_at = xspd_mono();
 	}
 	if (!err)
 		err = xspd_batch_flush(lag->batch);
@@ -138,7 +139,7 @@ static int visible(struct lag *lag)
 static int ask(struct lag *lag)
 {
 	int seen = visible(lag);
-	uint64_t waited = xspd_now(CLOCK_MONOTONIC) - lag->sent_at;
+	uint64_t waited = xspd_mono() - lag->sent_at;
 
 	if (seen < 0)
 		return seen;
@@ -156,7 +157,7 @@ static int ask(struct lag *lag)
 static int measure(struct lag *lag)
 {
 	uint64_t gap = lag->rate ? 1000000000ull * BATCH / lag->rate : QUIET_NS;
-	uint64_t begin = xspd_now(CLOCK_MONOTONIC), end = begin + SECONDS * 1000000000ull;
+	uint64_t begin = xspd_mono(), end = begin + SECONDS * 1000000000ull;
 	uint64_t due = begin, now = begin;
 	int err = 0;
 
@@ -167,17 +168,10 @@ static int measure(struct lag *lag)
 		}
 		if (!err && lag->pending)
 			err = ask(lag);
-		now = xspd_now(CLOCK_MONOTONIC);
+		now = xspd_mono();
 	}
 	lag->rate = (uint32_t)((double)lag->changes * 1e9 / (double)(now - begin));
 	return err;
-}
-
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 static int lag_open(struct lag *lag)
@@ -222,7 +216,7 @@ int xspd_sync_lag(const struct xspd_child *child, uint32_t rate, struct xspd_syn
 	if (!err)
 		err = xspd_child_conf(child, &after);
 	if (!err) {
-		qsort(lag.us, lag.count, sizeof(*lag.us), compare_double);
+		xspd_sort(lag.us, lag.count);
 		*ret = (struct xspd_sync_lag){
 			.p50_us = lag.us[lag.count / 2],
 			.p99_us = lag.us[(uint64_t)lag.count * 99 / 100],

@@ -4,16 +4,10 @@
 
 #include "bench/bench.h"
 #include "bench/fill.h"
+#include "bench/median.h"
 
 #define KERNEL_NS    100000000.0 /* a round of asking the kernel should not take longer */
 #define KERNEL_LEAST 64
-
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /*
  * What is measured minus the empty loop beside it.  Round by round, since other work slows both:
@@ -25,9 +19,9 @@ static void subtract(double *ns, double *loop, double *ret_median, double *ret_m
 
 	for (int i = 0; i < XSPD_BENCH_ROUNDS; i++)
 		diff[i] = ns[i] - loop[i];
-	qsort(diff, XSPD_BENCH_ROUNDS, sizeof(*diff), compare_double);
-	qsort(ns, XSPD_BENCH_ROUNDS, sizeof(*ns), compare_double);
-	qsort(loop, XSPD_BENCH_ROUNDS, sizeof(*loop), compare_double);
+	xspd_sort(diff, XSPD_BENCH_ROUNDS);
+	xspd_sort(ns, XSPD_BENCH_ROUNDS);
+	xspd_sort(loop, XSPD_BENCH_ROUNDS);
 	*ret_median = diff[XSPD_BENCH_ROUNDS / 2];
 	*ret_min = ns[0] - loop[0];
 }

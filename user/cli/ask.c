@@ -105,7 +105,7 @@ static int failed(const struct cli_asker *asker, int err)
 				"try again",
 				ATTEMPTS);
 	return cli_fail("lookup: %s/%s/xspd_query: %s%s", asker->view.dir, asker->view.set,
-			strerror(-err), err == -EPERM ? "; run as root" : "");
+			strerror(-err), cli_root_hint(err));
 }
 
 static int run(struct cli_asker *asker, struct cli_answer *answers, size_t count, bool explain)

@@ -13,7 +13,7 @@
 #include "reason.h"
 #include "util.h"
 
-#define LINGER_MOST 3600 /* seconds */
+#define LINGER_MOST  3600 /* seconds */
 #define STEER_WAIT_S 15u
 
 struct request {
@@ -261,7 +261,7 @@ static int detach_all(const struct request *req)
 
 	if (err)
 		return cli_fail("instance %s: links: %s%s", instance, strerror(-err),
-				err == -EPERM || err == -EACCES ? "; run as root" : "");
+				cli_root_hint(err));
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(hooks[i].dev, req->dev) || (any && !req->hook[hooks[i].hook]))
 			continue;

@@ -196,7 +196,7 @@ static int one_shape(struct request *request, const char *name)
 	if (err < 0) {
 		xspd_bench_set_close(&set);
 		return cli_fail("bench: %s: %s: %s%s", name, what, strerror(-err),
-				err == -EPERM ? "; run as root" : "");
+				cli_root_hint(err));
 	}
 	request->json ? add_json(request, &row) : print_row(request, &row);
 	xspd_bench_set_close(&set);
@@ -216,7 +216,7 @@ static int lookup(struct request *request)
 		err = xspd_bench_labs_new(&request->labs);
 		if (err < 0)
 			return cli_fail("bench: network namespace: %s%s", strerror(-err),
-					err == -EPERM ? "; run as root" : "");
+					cli_root_hint(err));
 	}
 	for (uint32_t i = 0; i < request->shape_count; i++)
 		if (one_shape(request, request->shapes[i]))
@@ -266,8 +266,7 @@ static int start(struct request *request)
 		return err;
 	err = xspd_bench_start(&set, &result, &what);
 	if (err < 0)
-		cli_fail("bench: %s: %s: %s%s", set.name, what, strerror(-err),
-			 err == -EPERM ? "; run as root" : "");
+		cli_fail("bench: %s: %s: %s%s", set.name, what, strerror(-err), cli_root_hint(err));
 	else if (request->json)
 		print_start(&set, &result);
 	else

@@ -108,7 +108,6 @@ int bench_path_main(int argc, char **argv)
 	if (rows)
 		cli_json_print(rows);
 	if (err)
-		return cli_fail("bench: path: %s: %s%s", what, strerror(-err),
-				err == -EPERM ? "; run as root" : "");
+		return cli_fail("bench: path: %s: %s%s", what, strerror(-err), cli_root_hint(err));
 	return XSPD_DONE;
 }

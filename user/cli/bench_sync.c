@@ -74,7 +74,7 @@ static int one_size(uint32_t policies, uint32_t runs, struct json_object *rows, 
 
 	if (err)
 		return cli_fail("bench: %u policies: %s: %s%s", policies, what, strerror(-err),
-				err == -EPERM ? "; run as root" : "");
+				cli_root_hint(err));
 	if (rows)
 		json_object_array_add(rows, row_json(&row));
 	else

@@ -112,7 +112,7 @@ static int one_shape(const char *name, uint32_t policies, struct json_object *ro
 	xspd_bench_set_close(&set);
 	if (err)
 		return cli_fail("bench: tune %s: %s: %s%s", name, what, strerror(-err),
-				err == -EPERM ? "; run as root" : "");
+				cli_root_hint(err));
 	if (rows)
 		json_object_array_add(rows, row_json(name, &row));
 	else

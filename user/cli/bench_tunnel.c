@@ -164,8 +164,7 @@ static int run(struct bench *bench, bool json)
 		sas = json_object_new_array();
 	}
 	err = bench->request.ways ? xspd_bench_tunnel(&bench->request, &what) : 0;
-	rc = err ? cli_fail("bench: tunnel: %s: %s%s", what, strerror(-err),
-			    err == -EPERM ? "; run as root" : "")
+	rc = err ? cli_fail("bench: tunnel: %s: %s%s", what, strerror(-err), cli_root_hint(err))
 		 : load_sas(bench, sas);
 	if (json) {
 		json_object_object_add(o, "rows", bench->rows);

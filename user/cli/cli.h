@@ -43,6 +43,8 @@ int bench_tunnel_main(int argc, char **argv);
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void cli_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* What to put behind strerror(-@err): the remedy for a lack of privileges, or nothing. */
+const char *cli_root_hint(int err);
 
 enum cli_kind {
 	CLI_FLAG,   /* bool */

@@ -56,6 +56,11 @@ void cli_notice(const char *fmt, ...)
 	va_end(ap);
 }
 
+const char *cli_root_hint(int err)
+{
+	return err == -EPERM || err == -EACCES ? "; run as root" : "";
+}
+
 bool cli_number(const char *text, uint32_t max, uint32_t *ret)
 {
 	unsigned long long value;
@@ -186,8 +191,7 @@ int cli_enter_netns(const char *name)
 		return cli_fail("--netns %s: no such namespace; 'ip netns' lists them", name);
 	/* only the network: the mount namespace, and with it /sys/fs/bpf, stays */
 	if (fd < 0 || setns(fd, CLONE_NEWNET) < 0)
-		return cli_fail("--netns %s: %s%s", name, strerror(errno),
-				errno == EPERM || errno == EACCES ? "; run as root" : "");
+		return cli_fail("--netns %s: %s%s", name, strerror(errno), cli_root_hint(-errno));
 	return XSPD_DONE;
 }
 

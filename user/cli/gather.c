@@ -93,7 +93,7 @@ static int gather(struct cli_gather *g, const struct cli_view *view)
 {
 	int err;
 
-	g->time = xspd_now(CLOCK_MONOTONIC);
+	g->time = xspd_mono();
 	g->cpus = view->cpus;
 	memcpy(&g->conf, view->conf, sizeof(g->conf));
 	g->alive = !(g->conf.doubt & XSPD_DOUBT_STOPPED) && g->conf.pid &&

@@ -283,8 +283,7 @@ static int explain(const struct cli_hook *hook, uint32_t how, int err)
 	if (how & CLI_HOOK_NATIVE_ONLY && err != -EPERM)
 		return cli_fail("%s: bypass: only in native XDP, which this device refuses: %s",
 				hook->dev, strerror(-err));
-	return cli_fail("%s: %s: %s%s", hook->dev, what, strerror(-err),
-			err == -EPERM ? "; run as root" : "");
+	return cli_fail("%s: %s: %s%s", hook->dev, what, strerror(-err), cli_root_hint(err));
 }
 
 /* An entry of a device that is gone, or came anew under its name, is no obstacle. */
@@ -386,7 +385,7 @@ int cli_hook_detach(const char *instance, const struct cli_hook *hook)
 		err = -errno;
 	if (err)
 		return cli_fail("%s: %s: detach: %s%s", hook->dev, xspd_hook_name(hook->hook),
-				strerror(-err), err == -EPERM ? "; run as root" : "");
+				strerror(-err), cli_root_hint(err));
 	if (hook->kind == CLI_HOOK_CLSACT && hook->ifindex)
 		cli_clsact_tidy(hook);
 	/* after the hook: a mode without one does nothing, and without an ifindex the daemon tidies

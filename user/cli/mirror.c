@@ -54,7 +54,7 @@ static enum xspd_reason doubt_of(const struct cli_view *view)
 {
 	if (view->conf->doubt)
 		return XSPD_R_DOUBT;
-	return view->conf->lease_until < xspd_now(CLOCK_MONOTONIC) ? XSPD_R_LEASE : XSPD_R_NONE;
+	return view->conf->lease_until < xspd_mono() ? XSPD_R_LEASE : XSPD_R_NONE;
 }
 
 int cli_mirror_read_settled(struct xspd_spd **ret, struct cli_view *view, const char *who,

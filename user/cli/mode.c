@@ -86,7 +86,7 @@ int cli_lasting_open(const char *instance, const char *name)
 			 instance, path);
 	else
 		cli_fail("instance %s: %s: %s%s", instance, path, strerror(errno),
-			 errno == EPERM || errno == EACCES ? "; run as root" : "");
+			 cli_root_hint(-errno));
 	return -1;
 }
 

@@ -108,7 +108,7 @@ static int compare(const void *a, const void *b)
 /* Milliseconds since last use. */
 static uint64_t idle_ms(const struct xspd_count *count)
 {
-	uint64_t now = xspd_now(CLOCK_MONOTONIC);
+	uint64_t now = xspd_mono();
 
 	return now > count->last ? (now - count->last) / 1000000 : 0;
 }

@@ -37,11 +37,6 @@ static void catch_signals(void)
 		sigaction(signals[i], &action, NULL);
 }
 
-static const char *root_hint(int err)
-{
-	return err == -EPERM || err == -EACCES ? "; run as root" : "";
-}
-
 struct words {
 	const char *path;
 	bool states, keys;
@@ -57,13 +52,14 @@ static int collect(const struct words *words, struct xspd_vault *states,
 	if (err == -EBUSY)
 		return cli_fail("snapshot: policies change too fast to be read whole; try again");
 	if (err)
-		return cli_fail("snapshot: read policies: %s%s", strerror(-err), root_hint(err));
+		return cli_fail("snapshot: read policies: %s%s", strerror(-err),
+				cli_root_hint(err));
 	err = words->states ? xspd_collect_states(states, words->keys) : 0;
 	if (err == -ENOKEY)
 		return cli_fail("snapshot: this kernel hides the keys of SAs (lockdown); save "
 				"without --with-keys");
 	if (err)
-		return cli_fail("snapshot: read SAs: %s%s", strerror(-err), root_hint(err));
+		return cli_fail("snapshot: read SAs: %s%s", strerror(-err), cli_root_hint(err));
 	return XSPD_DONE;
 }
 
@@ -139,7 +135,7 @@ static void clear_line(struct telling *telling)
 static void on_progress(void *ctx, uint64_t done, uint64_t total)
 {
 	struct telling *telling = ctx;
-	uint64_t now = xspd_now(CLOCK_MONOTONIC);
+	uint64_t now = xspd_mono();
 
 	if (!telling->terminal || now < telling->next)
 		return;
@@ -269,7 +265,7 @@ static int load_read(const struct words *words, const struct xspd_snap *snap)
 				result.left, words->path);
 	if (err)
 		return cli_fail("snapshot: after %u SAs and %u policies: %s%s", result.states,
-				result.policies, strerror(-err), root_hint(err));
+				result.policies, strerror(-err), cli_root_hint(err));
 	return result.policies_refused | result.states_refused ? XSPD_FAILED : XSPD_DONE;
 }
 

@@ -152,7 +152,7 @@ static void daemon_ask(struct cli_source *source, const char *instance)
 	if (access(path, F_OK) < 0 || cli_view_open(&view, instance))
 		return;
 	if (!view.conf->doubt && view.conf->netns_ino == cli_netns_ino() &&
-	    view.conf->lease_until > xspd_now(CLOCK_MONOTONIC))
+	    view.conf->lease_until > xspd_mono())
 		at = view.set;
 	for (uint32_t slot = 1; at && slot < view.slots; slot++) {
 		if (!cli_view_info(&view, slot, &info))
@@ -244,7 +244,7 @@ int cli_source_open(struct cli_source *ret, const char *command, const char *fil
 		rc = cli_fail("%s: policies change too fast to be read whole; try again", command);
 	else if (err)
 		rc = cli_fail("%s: read the kernel's policies: %s%s", command, strerror(-err),
-			      err == -EPERM || err == -EACCES ? "; run as root" : "");
+			      cli_root_hint(err));
 	if (!rc && !file)
 		daemon_ask(&source, instance);
 	if (!rc && list_fill(&source))

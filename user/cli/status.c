@@ -32,8 +32,7 @@ static int collect(const struct cli_view *view, struct status *ret)
 	memcpy(&ret->conf, view->conf, sizeof(ret->conf));
 	ret->alive = !(ret->conf.doubt & XSPD_DOUBT_STOPPED) && ret->conf.pid &&
 		     (kill((pid_t)ret->conf.pid, 0) == 0 || errno == EPERM);
-	ret->lease_left_ms =
-		((int64_t)ret->conf.lease_until - (int64_t)xspd_now(CLOCK_MONOTONIC)) / 1000000;
+	ret->lease_left_ms = ((int64_t)ret->conf.lease_until - (int64_t)xspd_mono()) / 1000000;
 	for (int hook = 0; hook < XSPD_HOOK_MAX_; hook++)
 		for (int reason = 0; reason < XSPD_R_MAX_; reason++) {
 			err = cli_view_stat(view, hook, reason, &ret->stat[hook][reason]);
@@ -194,8 +193,7 @@ static struct json_object *hooks_json(const struct status *s)
 		cli_json_number(o, "ifindex", s->hooks[i].ifindex);
 		json_object_object_add(o, "mode", cli_mode_json(s->acts.mode[i].flags));
 		cli_json_bool(o, "dry_run", s->acts.mode[i].flags & XSPD_MODE_DRY_RUN);
-		cli_json_bool(o, "ignore_netfilter",
-			      s->acts.mode[i].flags & XSPD_MODE_NETFILTER);
+		cli_json_bool(o, "ignore_netfilter", s->acts.mode[i].flags & XSPD_MODE_NETFILTER);
 		cli_json_bool(o, "drop", s->acts.mode[i].flags & XSPD_MODE_DROP);
 		cli_json_number(o, "linger_s", s->acts.mode[i].linger);
 		json_object_array_add(array, o);

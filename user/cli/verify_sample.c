@@ -176,7 +176,7 @@ static int side_open(struct verify_side *side, struct verify_sample *sample, con
 	err = side_read(side, &view);
 	sample->defaults = view.conf->defaults;
 	sample->doubt |= view.conf->doubt;
-	sample->lease = view.conf->lease_until > xspd_now(CLOCK_MONOTONIC);
+	sample->lease = view.conf->lease_until > xspd_mono();
 	cli_view_close(&view);
 	return err;
 }

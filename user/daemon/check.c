@@ -6,11 +6,6 @@
 #include "daemon/log.h"
 #include "util.h"
 
-static uint64_t now_ns(void)
-{
-	return xspd_now(CLOCK_MONOTONIC);
-}
-
 static bool counts_equal(const struct xspd_daemon *d, const struct xspd_spdinfo *info)
 {
 	for (int dir = 0; dir < XSPD_DIR_MAX_; dir++)
@@ -65,7 +60,7 @@ void xspd_daemon_check(struct xspd_daemon *d)
 	}
 	if (!d->mismatch) {
 		d->mismatch = true;
-		d->check_at = now_ns() + XSPD_DAEMON_RECHECK;
+		d->check_at = xspd_mono() + XSPD_DAEMON_RECHECK;
 		return;
 	}
 	d->mismatch = false;

@@ -17,11 +17,6 @@
 #define BEAT_EVERY  (1000 * MS)
 #define AT_ONCE	    20000ull /* ns in poll(): it did not wait */
 
-static uint64_t now_ns(void)
-{
-	return xspd_now(CLOCK_MONOTONIC);
-}
-
 static int plane_open(struct xspd_daemon *d, const struct xspd_plane_opts *opts)
 {
 	struct xspd_plane_opts plane = *opts;
@@ -105,7 +100,7 @@ int xspd_daemon_new(struct xspd_daemon **ret, const struct xspd_daemon_opts *opt
 	xspd_watch_note(&d->watch, XSPD_C_START, HASH_COUNT(d->spd->by_index));
 	d->spd->listener = xspd_daemon_changed;
 	d->spd->ctx = d;
-	d->check_at = now_ns() + CHECK_EVERY;
+	d->check_at = xspd_mono() + CHECK_EVERY;
 	xspd_daemon_beat(d);
 	xspd_daemon_publish(d);
 	*ret = d;
@@ -133,7 +128,7 @@ static int wait_ms(const struct xspd_daemon *d, int timeout_ms)
 {
 	const uint64_t at[] = {d->beat_at,   d->env_at,	    d->check_at, d->dump_at,
 			       d->reread_at, d->rebuild_at, d->gone_at};
-	uint64_t now = now_ns();
+	uint64_t now = xspd_mono();
 
 	for (size_t i = 0; i < XSPD_ARRAY_SIZE(at); i++) {
 		uint64_t left = at[i] > now ? (at[i] - now + MS - 1) / MS : 0;
@@ -146,7 +141,7 @@ static int wait_ms(const struct xspd_daemon *d, int timeout_ms)
 
 static bool due(uint64_t at)
 {
-	return at && now_ns() >= at;
+	return at && xspd_mono() >= at;
 }
 
 static void do_due(struct xspd_daemon *d)
@@ -160,7 +155,7 @@ static void do_due(struct xspd_daemon *d)
 	if (due(d->rebuild_at))
 		xspd_daemon_rebuild(d);
 	if (due(d->check_at)) {
-		d->check_at = now_ns() + CHECK_EVERY;
+		d->check_at = xspd_mono() + CHECK_EVERY;
 		xspd_daemon_check(d);
 	}
 }
@@ -173,7 +168,7 @@ static void breathe(struct xspd_daemon *d, int drained)
 {
 	uint64_t before = d->drained_at;
 
-	d->drained_at = now_ns();
+	d->drained_at = xspd_mono();
 	if (drained > 0)
 		xspd_watch_lag(&d->watch, d->woken_at, d->drained_at);
 	if (drained > 0 && d->drained_at - before < STREAM)
@@ -187,11 +182,11 @@ int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd)
 				{.fd = d->netfilter, .events = POLLIN},
 				{.fd = d->routes, .events = POLLIN},
 				{.fd = xspd_watch_fd(&d->watch), .events = POLLIN}};
-	uint64_t before = now_ns();
+	uint64_t before = xspd_mono();
 
 	if (poll(fds, 5, wait_ms(d, timeout_ms)) < 0)
 		return errno == EINTR ? 0 : -errno;
-	d->woken_at = now_ns();
+	d->woken_at = xspd_mono();
 	if (d->woken_at - before < AT_ONCE)
 		d->woken_at = before; /* they have been waiting for us */
 	if (fds[2].revents)

@@ -13,7 +13,7 @@ void xspd_log(const char *fmt, ...)
 {
 	static uint64_t window, dropped;
 	static unsigned int lines;
-	uint64_t now = xspd_now(CLOCK_MONOTONIC) / 1000000000u;
+	uint64_t now = xspd_mono() / 1000000000u;
 	va_list ap;
 
 	if (!window || now - window >= WINDOW_S) {

@@ -13,11 +13,6 @@
 #define STATUS_EVERY 1000000000ull
 #define NS_PER_MS    1000000
 
-static uint64_t now_ns(void)
-{
-	return xspd_now(CLOCK_MONOTONIC);
-}
-
 /* A path, or with '@' an abstract name. */
 static int reach(const char *name)
 {
@@ -119,7 +114,7 @@ void xspd_notify_tell(struct xspd_notify *notify, struct xspd_daemon *d)
 
 	if (notify->fd < 0)
 		return;
-	now = now_ns();
+	now = xspd_mono();
 	tell_status(notify, d, now);
 	if (notify->watchdog && now >= notify->watchdog_at && say(notify, "WATCHDOG=1"))
 		notify->watchdog_at = now + notify->watchdog;

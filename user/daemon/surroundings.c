@@ -64,7 +64,7 @@ static uint32_t linger_longest(int map)
 
 void xspd_daemon_linger(struct xspd_daemon *d)
 {
-	uint64_t now = xspd_now(CLOCK_MONOTONIC);
+	uint64_t now = xspd_mono();
 
 	/* not for each of many deletions */
 	if (now - d->linger_read < LINGER_READ)
@@ -158,6 +158,6 @@ int xspd_daemon_look(struct xspd_daemon *d)
 	if (d->ready && !d->rebuild && xspd_plane_cramped(d->plane, d->spd) &&
 	    xspd_plane_prepare(d->plane, d->spd))
 		xspd_daemon_rebuild(d);
-	d->env_at = xspd_now(CLOCK_MONOTONIC) + d->beat_every;
+	d->env_at = xspd_mono() + d->beat_every;
 	return 0;
 }

@@ -19,11 +19,6 @@
 #define DUMP_STRIDE  1024 /* entries between two looks at the events */
 #define CHANGES_MOST 4096 /* more differences than this: build anew, do not patch */
 
-static uint64_t now_ns(void)
-{
-	return xspd_now(CLOCK_MONOTONIC);
-}
-
 void xspd_daemon_publish(struct xspd_daemon *d)
 {
 	struct xspd_conf *conf = xspd_plane_conf(d->plane);
@@ -84,7 +79,7 @@ void xspd_daemon_beat(struct xspd_daemon *d)
 /* At once the first time, then ever later while trouble goes on; @most: but no later than that. */
 static uint64_t backed_off(struct xspd_daemon *d, uint64_t most)
 {
-	uint64_t now = now_ns(), at;
+	uint64_t now = xspd_mono(), at;
 
 	if (now >= d->calm_at)
 		d->backoff = 0;
@@ -100,7 +95,7 @@ void xspd_daemon_rebuild_later(struct xspd_daemon *d, int err)
 {
 	if (err == -EAGAIN) { /* a larger set is being loaded: the mirror goes on meanwhile */
 		d->rebuild = true;
-		d->rebuild_at = now_ns() + LOADING;
+		d->rebuild_at = xspd_mono() + LOADING;
 		xspd_daemon_doubt(d, XSPD_DOUBT_GROWING, 0);
 		return;
 	}
@@ -221,7 +216,7 @@ static int apply(void *ctx, const struct xspd_event *event)
 		break;
 	case XSPD_EVENT_MIGRATE:
 		if (!d->dump_at && !d->reread_at)
-			d->reread_at = now_ns() + REREAD_DELAY + 10 * d->dump_ns;
+			d->reread_at = xspd_mono() + REREAD_DELAY + 10 * d->dump_ns;
 		break;
 	case XSPD_EVENT_UNMODELLED:
 		unmodelled(d, event);
@@ -238,7 +233,7 @@ int xspd_daemon_drain(struct xspd_daemon *d)
 	int n, total = 0;
 
 	for (int i = 0; i < DRAIN_MOST; i++) {
-		uint64_t start = now_ns();
+		uint64_t start = xspd_mono();
 
 		n = xspd_nl_recv(d->events, DRAIN_BATCH, apply, d);
 		if (n < 0) {
@@ -286,7 +281,7 @@ static int dump_entry(void *ctx, const struct xspd_event *event)
 		return err;
 	/* they must not overflow their queue while a large dump is read */
 	err = xspd_daemon_drain(d);
-	if (now_ns() >= d->beat_at)
+	if (xspd_mono() >= d->beat_at)
 		xspd_daemon_beat(d);
 	return err < 0 ? err : 0;
 }
@@ -379,7 +374,7 @@ int xspd_daemon_dump(struct xspd_daemon *d)
 {
 	/* changed templates leave every verdict as it is; else answers wait for the end */
 	bool quiet = !d->dump_at && d->ready;
-	uint64_t start = now_ns();
+	uint64_t start = xspd_mono();
 	int err;
 
 	d->dump_at = d->reread_at = 0;
@@ -391,8 +386,8 @@ int xspd_daemon_dump(struct xspd_daemon *d)
 		return err;
 	}
 	d->stats.dumps++;
-	d->dump_ns = now_ns() - start;
-	d->check_at = now_ns() + XSPD_DAEMON_RECHECK;
+	d->dump_ns = xspd_mono() - start;
+	d->check_at = xspd_mono() + XSPD_DAEMON_RECHECK;
 	if (d->rebuild)
 		xspd_daemon_rebuild(d);
 	xspd_daemon_doubt(d, 0,

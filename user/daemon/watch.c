@@ -42,7 +42,7 @@ static int sample_store(void *ctx, void *data, size_t size)
 	if (size < sizeof(sample))
 		return 0;
 	memcpy(&sample, data, sizeof(sample));
-	sample.time = xspd_now(CLOCK_REALTIME) - (xspd_now(CLOCK_MONOTONIC) - sample.time);
+	sample.time = xspd_now(CLOCK_REALTIME) - (xspd_mono() - sample.time);
 	watch->samples++;
 	watch->samples_missed += sample.missed;
 	watch->sample_seq = seq;
@@ -143,7 +143,7 @@ void xspd_watch_note(struct xspd_watch *watch, enum xspd_change_what what, uint3
 /* @count more of @of policies are gone: is that a flush, by whatever name? */
 static void deleted(struct xspd_watch *watch, uint32_t count, uint32_t of)
 {
-	uint64_t now = xspd_now(CLOCK_MONOTONIC);
+	uint64_t now = xspd_mono();
 	struct xspd_changed record;
 
 	if (now - watch->since > SECOND) {

@@ -94,7 +94,7 @@ static uint32_t wanted(const struct xspd_spd *spd, const struct xspd_change *cha
 
 static int all_add(struct xspd_plane *plane, struct xspd_spd *spd, const struct xspd_change *change)
 {
-	uint64_t until = xspd_now(CLOCK_MONOTONIC) + plane->linger_ns;
+	uint64_t until = xspd_mono() + plane->linger_ns;
 	const struct xspd_pol *pol;
 	int err = 0;
 
@@ -181,7 +181,7 @@ bool xspd_plane_cramped(const struct xspd_plane *plane, const struct xspd_spd *s
 uint64_t xspd_plane_gone(struct xspd_plane *plane)
 {
 	struct xspd_gones *gones = &plane->gones;
-	uint64_t now = gones->count ? xspd_now(CLOCK_MONOTONIC) : 0;
+	uint64_t now = gones->count ? xspd_mono() : 0;
 
 	while (gones->count && gones->gone[gones->first].pol.gone_until <= now) {
 		const struct xspd_pol *pol = &gones->gone[gones->first].pol;

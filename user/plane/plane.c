@@ -284,7 +284,7 @@ void xspd_plane_routes(struct xspd_plane *plane, uint32_t mtu, bool many)
 
 void xspd_plane_beat(struct xspd_plane *plane)
 {
-	xspd_plane_lease(plane, xspd_now(CLOCK_MONOTONIC));
+	xspd_plane_lease(plane, xspd_mono());
 }
 
 unsigned int xspd_plane_left_alone(const struct xspd_plane *plane)

@@ -85,7 +85,7 @@ int xspd_spare_want(struct xspd_plane *plane, uint32_t capacity, uint32_t ifids)
 		return -ENOMEM;
 	spare->sizes = xspd_plane_sizes(plane, capacity, ifids, 0);
 	memcpy(spare->lasting, plane->lasting, sizeof(spare->lasting));
-	spare->since = xspd_now(CLOCK_MONOTONIC);
+	spare->since = xspd_mono();
 	err = spare_start(spare);
 	if (err) {
 		free(spare);
@@ -111,8 +111,7 @@ void xspd_spare_expire(struct xspd_plane *plane)
 {
 	struct xspd_spare *spare = plane->spare;
 
-	if (!spare || !spare_done(spare) ||
-	    xspd_now(CLOCK_MONOTONIC) - spare->since < XSPD_SPARE_NS)
+	if (!spare || !spare_done(spare) || xspd_mono() - spare->since < XSPD_SPARE_NS)
 		return;
 	xspd_spare_drop(plane);
 	plane->set->filled =

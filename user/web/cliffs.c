@@ -4,6 +4,7 @@
 
 #include "cli/tune.h"
 #include "nl/nl.h"
+#include "plane/pure/info.h"
 #include "reason.h"
 #include "tune/tune.h"
 #include "util.h"
@@ -11,34 +12,6 @@
 
 #define SHOWN 8
 #define MOST  200000 /* policies: more take too long for a page */
-
-static struct xspd_pol pol_of(const struct xspd_info *info)
-{
-	struct xspd_pol pol = {
-		.sel = {.family = info->family,
-			.prefixlen_d = info->dlen,
-			.prefixlen_s = info->slen,
-			.proto = info->proto,
-			.dport = info->dport,
-			.dport_mask = info->dport_mask,
-			.sport = info->sport,
-			.sport_mask = info->sport_mask,
-			.ifindex = (int)info->ifindex},
-		.index = info->index,
-		.priority = info->priority,
-		.pos = info->pos,
-		.mark = info->mark,
-		.mark_mask = info->mark_mask,
-		.if_id = info->if_id,
-		.dir = info->dir,
-		.type = info->type,
-		.action = info->action,
-	};
-
-	memcpy(&pol.sel.daddr, info->daddr, sizeof(info->daddr));
-	memcpy(&pol.sel.saddr, info->saddr, sizeof(info->saddr));
-	return pol;
-}
 
 /* The thresholds in force, or the kernel's own. */
 static struct xspd_tune_bits bits_read(void)
@@ -89,7 +62,7 @@ void xspd_web_cliffs(FILE *out, const struct cli_gather *g)
 	if (!pol || !pols || !g->policies || g->policies > MOST)
 		return;
 	for (size_t i = 0; i < g->policies; i++) {
-		pol[i] = pol_of(&g->policy[i].info);
+		xspd_pol_of_info(&pol[i], &g->policy[i].info);
 		pols[i] = &pol[i];
 	}
 	if (xspd_tune_new(&tune, pols, g->policies, &bits, &xspd_tune_costs_builtin))
