@@ -3,10 +3,8 @@
  * A daemon that dies at any visible step of publishing, growing or swapping leaves right answers
  * while its lease lasts, DEFER afterwards, and everything as its successor needs it.
  */
-#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,17 +18,14 @@
 #include "lib/netns.h"
 #include "lib/pinned.h"
 #include "lib/scale.h"
+#include "lib/transition.h"
 #include "plane/crash.h"
 #include "util.h"
 
 #define ROOT	 "/sys/fs/bpf/xspd"
 #define LEASE_MS 500
 #define PATIENCE 60000000000ull /* ns; the machine may be busy */
-#define FLOWS	 8
-#define BASE	 32  /* policies that are there from the beginning */
-#define GROWTH	 100 /* more than there is room for */
 #define STEPS	 96
-#define TUNNELS	 4 /* of the BASE, the last ones with an if_id each: flows 240, 241 ... */
 
 /* --- dying ------------------------------------------------------------------ */
 
@@ -66,191 +61,16 @@ void xspd_crash_point(const char *step)
 	steps->times[i]++;
 }
 
-/* --- the kernel's policies ------------------------------------------------------ */
+/* --- asking ------------------------------------------------------------------- */
 
 static struct xspd_nl *nl;
 static struct xspd_batch *batch;
 static struct pinned pinned;
 static char instance[96];
 
-static void request(const struct xspd_pol *pol, uint16_t type)
-{
-	uint32_t seq;
-	void *room = xspd_batch_room(batch, &seq);
-
-	cr_assert_not_null(room);
-	xspd_batch_commit(batch, type == XFRM_MSG_DELPOLICY
-					 ? xspd_nl_put_delete(room, pol, false, 0, seq)
-					 : xspd_nl_put_policy(room, pol, type, 0, seq));
-	cr_assert_eq(xspd_batch_flush(batch), 0);
-}
-
-static void flush(uint8_t type)
-{
-	uint32_t seq;
-	void *room = xspd_batch_room(batch, &seq);
-
-	xspd_batch_commit(batch, xspd_nl_put_flush(room, type, 0, seq));
-	cr_assert_eq(xspd_batch_flush(batch), 0);
-}
-
-/* Number @n: 10.n.0.0/@len, out. */
-static struct xspd_pol policy(uint32_t n, uint8_t len, uint32_t priority)
-{
-	struct xspd_pol pol = {.dir = XSPD_OUT, .priority = priority};
-
-	pol.index = n << 3 | XSPD_OUT;
-	pol.sel.family = AF_INET;
-	pol.sel.daddr.a4 = htonl(0x0a000000 + (n << 16));
-	pol.sel.prefixlen_d = len;
-	pol.tmpl = (struct xspd_tmpl){.reqid = n, .family = AF_INET, .proto = IPPROTO_ESP};
-	pol.tmpl.count = pol.tmpl.required = 1;
-	return pol;
-}
-
-static void policies_base(void)
-{
-	flush(XSPD_MAIN);
-	flush(XSPD_SUB);
-	for (uint32_t n = 1; n <= BASE - TUNNELS; n++) {
-		struct xspd_pol pol = policy(n, 16, 10);
-
-		request(&pol, XFRM_MSG_NEWPOLICY);
-	}
-	for (uint32_t n = 240; n < 240 + TUNNELS; n++) {
-		struct xspd_pol pol = policy(n, 16, 10);
-
-		pol.if_id = n;
-		request(&pol, XFRM_MSG_NEWPOLICY);
-	}
-}
-
-/* The if_ids that may be named for flow 240 + n over all of them; 0: none. */
-static const uint32_t tunnels[TUNNELS + 1][3] = {
-	{240, 240, 240}, /* its policy is updated in place, and at another priority */
-	{241, 0, 0},	 /* deleted */
-	{242, 0, 250},	 /* another tunnel gets the same policy, and the first loses it */
-	{243, 251, 251}, /* another tunnel gets a better one */
-	{0, 0, 0},
-};
-
-static void tunnels_change(void)
-{
-	struct xspd_pol pol = policy(240, 16, 10);
-
-	pol.if_id = 240;
-	pol.flags = XFRM_POLICY_ICMP;
-	request(&pol, XFRM_MSG_UPDPOLICY);
-	pol.priority = 12;
-	request(&pol, XFRM_MSG_UPDPOLICY);
-	pol = policy(241, 16, 10);
-	pol.if_id = 241;
-	request(&pol, XFRM_MSG_DELPOLICY);
-	pol = policy(242, 16, 10);
-	pol.index = 250 << 3 | XSPD_OUT;
-	pol.if_id = 250;
-	request(&pol, XFRM_MSG_NEWPOLICY);
-	pol = policy(242, 16, 10);
-	pol.if_id = 242;
-	request(&pol, XFRM_MSG_DELPOLICY);
-	pol = policy(243, 19, 9);
-	pol.index = 251 << 3 | XSPD_OUT;
-	pol.if_id = 251;
-	request(&pol, XFRM_MSG_NEWPOLICY);
-}
-
-/* What may govern flow @n, which goes to 10.n.0.1: numbers of policies, 0: none. */
-static const uint32_t governs[FLOWS][3] = {
-	[0] = {0, 0, 0},     /* nothing ever does */
-	[1] = {1, 1, 1},     /* never changes: the sentinels */
-	[2] = {2, 2, 2},     /* ... updated in place, at its priority */
-	[3] = {3, 3, 3},     /* at another priority, still before one with the same key */
-	[4] = {4, 4, 0},     /* deleted */
-	[5] = {5, 105, 105}, /* a better one of a class of its own is added */
-	[6] = {6, 6, 6},     /* a sub policy with an if_id comes and is flushed */
-	[7] = {7, 7, 7},
-};
-
-/* One change of each kind. */
-static void policies_change(void)
-{
-	struct xspd_pol pol;
-
-	pol = policy(2, 16, 10);
-	pol.flags = XFRM_POLICY_ICMP;
-	request(&pol, XFRM_MSG_UPDPOLICY);
-	pol = policy(101, 16, 20); /* host bits make it another policy under the same key */
-	pol.sel.daddr.a4 = htonl(0x0a030001);
-	request(&pol, XFRM_MSG_NEWPOLICY);
-	pol = policy(3, 16, 15);
-	request(&pol, XFRM_MSG_UPDPOLICY);
-	pol = policy(4, 16, 10);
-	request(&pol, XFRM_MSG_DELPOLICY);
-	pol = policy(105, 24, 5);
-	pol.sel.daddr.a4 = htonl(0x0a050000);
-	request(&pol, XFRM_MSG_NEWPOLICY);
-	for (uint32_t n = 110; n < 114; n++) { /* the last of their classes, and gone again */
-		pol = policy(n, (uint8_t)(n - 93), 5);
-		pol.type = n & 1;
-		pol.if_id = n & 2 ? 7 : 0;
-		request(&pol, XFRM_MSG_NEWPOLICY);
-	}
-	pol = policy(110, 17, 5);
-	request(&pol, XFRM_MSG_DELPOLICY);
-	tunnels_change();
-	flush(XSPD_SUB);
-	for (uint32_t n = 120; n < 120 + GROWTH; n++) {
-		pol = policy(n, 20, 40);
-		request(&pol, XFRM_MSG_NEWPOLICY);
-	}
-}
-
-/* --- asking ------------------------------------------------------------------- */
-
-static struct xspd_answer ask(uint32_t n)
-{
-	struct xspd_flow flow = {.family = XSPD_INET, .dir = XSPD_OUT, .proto = IPPROTO_UDP};
-	struct xspd_answer answer = {};
-
-	flow.daddr[0] = n ? htonl(0x0a000001 + (n << 16)) : htonl(0xc0000201);
-	cr_assert_eq(pinned_ask(&pinned, &flow, &answer), 0);
-	return answer;
-}
-
-static void expect_tunnels_right(const char *when)
-{
-	for (uint32_t n = 0; n <= TUNNELS; n++) {
-		struct xspd_flow flow = {
-			.family = XSPD_INET, .dir = XSPD_STEER, .proto = IPPROTO_UDP};
-		struct xspd_answer answer = {};
-		bool right;
-
-		flow.daddr[0] = htonl(0x0a000001 + ((240 + n) << 16));
-		cr_assert_eq(pinned_ask(&pinned, &flow, &answer), 0);
-		right = answer.verdict == XSPD_DEFER && !answer.index2;
-		for (int i = 0; i < 3; i++)
-			right |= answer.index2 == tunnels[n][i];
-		cr_assert(right, "%s: flow %u: if_id %u, verdict %u", when, 240 + n, answer.index2,
-			  answer.verdict);
-	}
-}
-
-/* No answer may be one that never was right. */
 static void expect_right(const char *when)
 {
-	if (pinned_follow(&pinned))
-		return; /* nothing was ever put into service */
-	for (uint32_t n = 0; n < FLOWS; n++) {
-		struct xspd_answer answer = ask(n);
-		bool right = answer.verdict == XSPD_DEFER;
-
-		for (int i = 0; i < 3; i++)
-			right |=
-				answer.index == (governs[n][i] ? governs[n][i] << 3 | XSPD_OUT : 0);
-		cr_assert(right, "%s: flow %u: index %u, verdict %u", when, n, answer.index,
-			  answer.verdict);
-	}
-	expect_tunnels_right(when);
+	transition_expect(&pinned, when);
 }
 
 /* Through the pinned entry program: what it counts for a packet to 10.1.0.1. */
@@ -311,8 +131,8 @@ static void expect_defer(const char *when)
 
 	if (pinned_follow(&pinned))
 		return;
-	for (uint32_t n = 0; n < FLOWS; n++) {
-		struct xspd_answer answer = ask(n);
+	for (uint32_t n = 0; n < TRANSITION_FLOWS; n++) {
+		struct xspd_answer answer = transition_ask(&pinned, n);
 
 		cr_assert(answer.verdict == XSPD_DEFER &&
 				  (answer.reason == XSPD_R_LEASE || answer.reason == XSPD_R_DOUBT),
@@ -440,10 +260,10 @@ static bool crash(const char *at, uint32_t nth)
 	pid_t pid;
 
 	snprintf(when, sizeof(when), "%s, time %u", at, nth);
-	policies_base();
+	transition_base(batch);
 	pid = daemon_fork(at, nth, false);
-	alive = daemon_wait(pid, BASE, when);
-	policies_change();
+	alive = daemon_wait(pid, TRANSITION_BASE, when);
+	transition_change(batch);
 	if (alive)
 		alive = daemon_wait(pid, policies_now(), when);
 	if (alive)
@@ -484,10 +304,10 @@ Test(crash, at_any_step)
 
 	setup();
 	/* once without dying: which steps are there, and how often? */
-	policies_base();
+	transition_base(batch);
 	pid = daemon_fork(NULL, 0, true);
-	cr_assert(daemon_wait(pid, BASE, "whole"));
-	policies_change();
+	cr_assert(daemon_wait(pid, TRANSITION_BASE, "whole"));
+	transition_change(batch);
 	cr_assert(daemon_wait(pid, policies_now(), "whole"));
 	daemon_stop(pid);
 	expect_defer("stopped");
@@ -512,12 +332,12 @@ static void wedge_at(const char *at, uint32_t nth)
 	pid_t pid;
 
 	snprintf(when, sizeof(when), "wedged, %s", at);
-	policies_base();
+	transition_base(batch);
 	wedge = true;
 	pid = daemon_fork(at, nth, false);
 	wedge = false;
-	cr_assert(daemon_wait(pid, BASE, when), "%s: too soon", when);
-	policies_change();
+	cr_assert(daemon_wait(pid, TRANSITION_BASE, when), "%s: too soon", when);
+	transition_change(batch);
 	sleep_out_the_lease(when);
 	/* its last sign of life may be as late as the change */
 	expect_defer(when);
@@ -529,7 +349,7 @@ static void wedge_at(const char *at, uint32_t nth)
 Test(crash, wedged)
 {
 	setup();
-	wedge_at("add: linked", BASE + 1); /* the first build adds the others */
+	wedge_at("add: linked", TRANSITION_BASE + 1); /* the first build adds the others */
 	wedge_at("replace: both linked", 1);
 	wedge_at("flush: one hidden", 1);
 	teardown();

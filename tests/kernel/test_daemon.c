@@ -2,12 +2,12 @@
 /* The daemon's loop: in step with the kernel, and back in step after whatever went wrong. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
-#include <libmnl/libmnl.h>
 #include <netinet/in.h>
 #include <string.h>
 
 #include "daemon/daemon.h"
 #include "lib/netns.h"
+#include "lib/request.h"
 #include "util.h"
 
 static struct xspd_daemon *d;
@@ -50,23 +50,12 @@ static struct xspd_pol tunnel(uint32_t n)
 	return pol;
 }
 
-static void request(const struct xspd_pol *pol, uint16_t type)
-{
-	uint32_t seq;
-	void *room = xspd_batch_room(batch, &seq);
-
-	cr_assert_not_null(room);
-	xspd_batch_commit(batch, type == XFRM_MSG_DELPOLICY
-					 ? xspd_nl_put_delete(room, pol, false, 0, seq)
-					 : xspd_nl_put_policy(room, pol, type, 0, seq));
-}
-
 static void tunnels(uint32_t from, uint32_t to, uint16_t type)
 {
 	for (uint32_t n = from; n < to; n++) {
 		struct xspd_pol pol = tunnel(n);
 
-		request(&pol, type);
+		request_put(batch, &pol, type);
 	}
 	cr_assert_eq(xspd_batch_flush(batch), 0);
 }
@@ -171,39 +160,19 @@ Test(daemon, counts_that_differ_are_noticed)
 	teardown();
 }
 
-static void migrate(const struct xspd_pol *pol, uint32_t to)
-{
-	struct xfrm_userpolicy_id id = {.sel = pol->sel, .dir = pol->dir};
-	struct xfrm_user_migrate move = {.proto = IPPROTO_ESP,
-					 .mode = XFRM_MODE_TUNNEL,
-					 .reqid = pol->tmpl.reqid,
-					 .old_family = AF_INET,
-					 .new_family = AF_INET};
-	struct nlmsghdr *nlh;
-	uint32_t seq;
-
-	move.old_saddr.a4 = move.new_saddr.a4 = pol->tmpl.saddr[0];
-	move.old_daddr.a4 = pol->tmpl.daddr[0];
-	move.new_daddr.a4 = htonl(to);
-	nlh = mnl_nlmsg_put_header(xspd_batch_room(batch, &seq));
-	nlh->nlmsg_type = XFRM_MSG_MIGRATE;
-	nlh->nlmsg_flags = NLM_F_REQUEST;
-	nlh->nlmsg_seq = seq;
-	memcpy(mnl_nlmsg_put_extra_header(nlh, sizeof(id)), &id, sizeof(id));
-	mnl_attr_put(nlh, XFRMA_MIGRATE, sizeof(move), &move);
-	xspd_batch_commit(batch, nlh);
-	cr_assert_eq(xspd_batch_flush(batch), 0);
-}
-
 Test(daemon, migrate_rereads_templates_without_doubt)
 {
 	struct xspd_pol pol = tunnel(3);
 	const struct xspd_pol *mine;
+	uint32_t seq;
+	void *room;
 
 	setup(0);
 	tunnels(0, 10, XFRM_MSG_NEWPOLICY);
 	cr_assert(settle());
-	migrate(&pol, 0xc0000299);
+	room = xspd_batch_room(batch, &seq);
+	xspd_batch_commit(batch, request_migrate(room, &pol, 0xc0000299, seq));
+	cr_assert_eq(xspd_batch_flush(batch), 0);
 	cr_assert_gt(xspd_daemon_drain(d), 0);
 	cr_expect_gt(d->reread_at, 0);
 	cr_expect_eq(verdict(3, NULL), XSPD_PROTECT, "no verdict hangs on it");
@@ -249,9 +218,9 @@ Test(daemon, changed_thresholds_are_noticed_and_no_tie_is_lifted)
 
 	setup(0);
 	wide.sel.prefixlen_d = 16;
-	request(&pol, XFRM_MSG_NEWPOLICY);
-	request(&wide, XFRM_MSG_NEWPOLICY);
-	request(&pol, XFRM_MSG_UPDPOLICY);
+	request_put(batch, &pol, XFRM_MSG_NEWPOLICY);
+	request_put(batch, &wide, XFRM_MSG_NEWPOLICY);
+	request_put(batch, &pol, XFRM_MSG_UPDPOLICY);
 	cr_assert_eq(xspd_batch_flush(batch), 0);
 	cr_assert(settle());
 	xspd_daemon_check(d);

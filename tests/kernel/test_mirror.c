@@ -12,6 +12,7 @@
 #include <libmnl/libmnl.h>
 
 #include "lib/netns.h"
+#include "lib/request.h"
 #include "lib/watch.h"
 #include "util.h"
 
@@ -302,25 +303,10 @@ Test(mirror, defaults)
 
 static int migrate_send(const struct xspd_pol *pol, uint32_t to)
 {
-	struct xfrm_userpolicy_id id = {.sel = pol->sel, .dir = pol->dir};
-	struct xfrm_user_migrate move = {.proto = IPPROTO_ESP,
-					 .mode = XFRM_MODE_TUNNEL,
-					 .reqid = pol->tmpl.reqid,
-					 .old_family = AF_INET,
-					 .new_family = AF_INET};
-	struct nlmsghdr *nlh;
 	uint32_t seq;
+	void *room = watch_room(watch, &seq);
 
-	move.old_saddr.a4 = move.new_saddr.a4 = pol->tmpl.saddr[0];
-	move.old_daddr.a4 = pol->tmpl.daddr[0];
-	move.new_daddr.a4 = htonl(to);
-	nlh = mnl_nlmsg_put_header(watch_room(watch, &seq));
-	nlh->nlmsg_type = XFRM_MSG_MIGRATE;
-	nlh->nlmsg_flags = NLM_F_REQUEST;
-	nlh->nlmsg_seq = seq;
-	memcpy(mnl_nlmsg_put_extra_header(nlh, sizeof(id)), &id, sizeof(id));
-	mnl_attr_put(nlh, XFRMA_MIGRATE, sizeof(move), &move);
-	return watch_send(watch, nlh);
+	return watch_send(watch, request_migrate(room, pol, to, seq));
 }
 
 Test(mirror, migrate_changes_templates_in_place)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <arpa/inet.h>
+#include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
 #include <bpf/bpf.h>
@@ -52,6 +53,13 @@ static int mirror_entry(void *ctx, const struct xspd_event *event)
 	return event->kind == XSPD_EVENT_POLICY ? xspd_spd_dump_entry(mirror->spd, &event->pol) : 0;
 }
 
+uint32_t mirror_add(struct mirror *mirror, struct xspd_pol pol)
+{
+	pol.index = mirror->next++ << 3 | pol.dir;
+	cr_assert_eq(xspd_spd_upsert(mirror->spd, &pol), 0);
+	return pol.index;
+}
+
 int mirror_drain(struct mirror *mirror)
 {
 	int got;
@@ -90,6 +98,7 @@ static int mirror_start(struct mirror *mirror, uint32_t groups, const struct xsp
 	struct xspd_spd_diff diff;
 	int err;
 
+	mirror->next = 1;
 	mirror->spd = xspd_spd_new();
 	if (!mirror->spd)
 		return -errno;

@@ -14,6 +14,7 @@ struct mirror {
 	struct xspd_plane *plane;
 	uint64_t changes; /* that the plane was told of */
 	int failed;	  /* first negative return of xspd_plane_change() */
+	uint32_t next;	  /* number of the next policy that is added by hand */
 };
 
 /*
@@ -22,6 +23,9 @@ struct mirror {
  */
 int mirror_new(struct mirror **ret, uint32_t groups, const struct xspd_plane_opts *opts);
 void mirror_free(struct mirror *mirror);
+
+/* Add a policy by hand, with an index of its own, which is returned. */
+uint32_t mirror_add(struct mirror *mirror, struct xspd_pol pol);
 
 /* Apply the events that are queued: all that the kernel has done so far. MIGRATE is ignored. */
 int mirror_drain(struct mirror *mirror);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/netns.h"
+#include "lib/request.h"
 #include "lib/snap.h"
 #include "snapshot/collect.h"
 #include "snapshot/save.h"
@@ -128,11 +129,7 @@ void snap_enter(void)
 
 void snap_put(const struct xspd_pol *pol, uint16_t type)
 {
-	uint32_t seq;
-	void *room = xspd_batch_room(snap_batch, &seq);
-
-	cr_assert(room);
-	xspd_batch_commit(snap_batch, xspd_nl_put_policy(room, pol, type, 0, seq));
+	request_put(snap_batch, pol, type);
 }
 
 void snap_flush(void)

@@ -11,28 +11,18 @@
 #include "util.h"
 
 static struct mirror *mirror;
-static uint32_t next_index;
 
 static void begin(const struct xspd_plane_opts *opts)
 {
 	struct xspd_plane_opts none = {.capacity = 256, .lease_ms = 60000};
 
-	next_index = 1;
 	cr_assert_eq(mirror_new(&mirror, 0, opts ? opts : &none), 0, "needs root");
 	mirror->spd->old_order = false; /* whatever kernel this is */
 }
 
-/* Return: its index. */
-static uint32_t add_pol(struct xspd_pol pol)
-{
-	pol.index = next_index++ << 3 | pol.dir;
-	cr_assert_eq(xspd_spd_upsert(mirror->spd, &pol), 0);
-	return pol.index;
-}
-
 static uint32_t add(const char *words)
 {
-	return add_pol(case_pol(words));
+	return mirror_add(mirror, case_pol(words));
 }
 
 static struct xspd_answer ask_flow(struct xspd_flow flow)
@@ -176,7 +166,7 @@ Test(classify, updates)
 	uint32_t first, second;
 
 	begin(NULL);
-	first = add_pol(pol);
+	first = mirror_add(mirror, pol);
 	second = add("dir out src 10.1.0.0/16 dst 10.2.0.0/16 proto udp priority 2 action allow");
 	expect(ask(F4 UDP), first, XSPD_R_BLOCK);
 	pol.index = first;
@@ -201,7 +191,7 @@ Test(classify, ties)
 	uint32_t first, third;
 
 	begin(NULL);
-	first = add_pol(pol);
+	first = mirror_add(mirror, pol);
 	add("dir out src 10.0.0.0/8 dst 10.2.0.0/16 proto udp priority 1 action allow");
 	expect(ask(F4 UDP), first, XSPD_R_BLOCK);
 	pol.index = first;
@@ -226,7 +216,7 @@ Test(classify, unmodelled)
 	begin(NULL);
 	other = add("dir out src 10.0.0.0/8 dst 10.0.0.0/8 priority 1 action block");
 	pol.unmodelled = XSPD_UNMODELLED_OFFLOAD;
-	add_pol(pol);
+	mirror_add(mirror, pol);
 	expect(ask(F4 UDP), 0, XSPD_R_UNMODELLED);
 	expect(ask("dir out src 10.1.0.1 dst 10.3.0.1 " UDP), other, XSPD_R_BLOCK);
 	mirror_free(mirror);

@@ -13,27 +13,18 @@
 
 static struct mirror *mirror;
 static struct gen gen;
-static uint32_t next_index;
 
 static void begin(struct xspd_plane_opts opts)
 {
-	next_index = 1;
 	opts.lease_ms = 60000;
 	opts.steer = true;
 	cr_assert_eq(mirror_new(&mirror, 0, &opts), 0, "needs root");
 	mirror->spd->old_order = false; /* whatever kernel this is */
 }
 
-static uint32_t add_pol(struct xspd_pol pol)
-{
-	pol.index = next_index++ << 3 | pol.dir;
-	cr_assert_eq(xspd_spd_upsert(mirror->spd, &pol), 0);
-	return pol.index;
-}
-
 static uint32_t add(const char *words)
 {
-	return add_pol(case_pol(words));
+	return mirror_add(mirror, case_pol(words));
 }
 
 static struct xspd_answer ask(struct xspd_flow flow)
@@ -274,9 +265,9 @@ static void change(void)
 			pol.priority = old->priority;
 			pol.mark = old->mark;
 			pol.mark_mask = old->mark_mask;
-			pol.sel.user = next_index;
+			pol.sel.user = mirror->next;
 		}
-		add_pol(pol);
+		mirror_add(mirror, pol);
 	} else if (what < 70) {
 		cr_assert_eq(xspd_spd_remove(mirror->spd, old->index), 0);
 	} else {

@@ -21,7 +21,6 @@
 static struct mirror *mirror;
 static struct gen gen;
 static struct judge judge;
-static uint32_t next_index;
 
 static void begin(const char *name, const struct xspd_plane_opts *opts)
 {
@@ -29,7 +28,6 @@ static void begin(const char *name, const struct xspd_plane_opts *opts)
 
 	with.bench = true;
 	with.lease_ms = 60000;
-	next_index = 1;
 	gen_init(&gen, name, 7);
 	gen.devs[0] = gen.devs[1] = 1;
 	gen.devs[2] = 2;
@@ -42,15 +40,6 @@ static void end(const char *name)
 	judge_report(&judge, name);
 	cr_expect_eq(judge.wrong, 0);
 	mirror_free(mirror);
-}
-
-static uint32_t add(const struct xspd_pol *pol)
-{
-	struct xspd_pol with = *pol;
-
-	with.index = next_index++ << 3 | pol->dir;
-	cr_assert_eq(xspd_spd_upsert(mirror->spd, &with), 0);
-	return with.index;
 }
 
 /* Flows made from policies of the mirror. */
@@ -96,7 +85,7 @@ static uint32_t put(const char *words)
 {
 	struct xspd_pol pol = case_pol(words);
 
-	return add(&pol);
+	return mirror_add(mirror, pol);
 }
 
 Test(tables, sub_before_main)
@@ -135,7 +124,7 @@ Test(tables, one_key)
 	for (uint32_t i = 0; i < 400; i++) {
 		pol.sel.user = i;
 		pol.priority = 100 + i * 7919 % 400;
-		add(&pol);
+		mirror_add(mirror, pol);
 	}
 	ask_random();
 	/* the best of them is the last to be found by whoever looks in the wrong order */
@@ -158,7 +147,7 @@ Test(tables, many_identities)
 	for (uint32_t i = 0; i < 3000; i++) {
 		pol.mark = i;
 		pol.priority = i % 5;
-		add(&pol);
+		mirror_add(mirror, pol);
 	}
 	for (int i = 0; i < 5; i++)
 		ask_random();
@@ -181,7 +170,7 @@ static void all_classes(const char *name, const struct xspd_plane_opts *opts)
 			(uint8_t)gen_below(&gen, pol.sel.family == AF_INET ? 33 : 129);
 		pol.sel.prefixlen_s =
 			(uint8_t)gen_below(&gen, pol.sel.family == AF_INET ? 33 : 129);
-		add(&pol);
+		mirror_add(mirror, pol);
 		if (i % 300 == 299)
 			ask_random();
 	}
@@ -230,7 +219,7 @@ Test(tables, nested_prefixes_in_tries)
 		pol.sel.sport_mask = pol.sel.dport_mask = 0;
 		/* short ones after long ones, and the other way round */
 		pol.priority = 1000 + (i & 1 ? i : 600 - i);
-		add(&pol);
+		mirror_add(mirror, pol);
 		if (i % 60 == 59)
 			ask_random();
 	}
@@ -252,7 +241,7 @@ Test(tables, growth)
 	before = usage();
 	for (uint32_t i = 0; i < 10000; i++) {
 		gen_policy(&gen, &pol);
-		add(&pol);
+		mirror_add(mirror, pol);
 		if (i % 1000 == 999)
 			ask_random();
 	}
@@ -275,16 +264,16 @@ Test(tables, if_ids)
 
 	begin("if_ids", &(struct xspd_plane_opts){.capacity = 1024});
 	for (uint32_t round = 0; round < 10; round++) {
-		uint32_t first = next_index;
+		uint32_t first = mirror->next;
 
 		for (uint32_t i = 0; i < 400; i++) {
 			gen_policy(&gen, &pol);
 			pol.if_id = 1 + gen_below(&gen, 300);
 			pol.dir = XSPD_OUT;
-			add(&pol);
+			mirror_add(mirror, pol);
 		}
 		ask_random();
-		for (uint32_t i = first; i < next_index; i++)
+		for (uint32_t i = first; i < mirror->next; i++)
 			if (!gen_chance(&gen, 5))
 				cr_assert_eq(xspd_spd_remove(mirror->spd, i << 3 | XSPD_OUT), 0);
 		ask_random();
@@ -303,7 +292,7 @@ Test(tables, renumber)
 		pol.priority = 5; /* age decides everything */
 		if (i == 200)
 			mirror->spd->next_pos = UINT32_MAX - 50;
-		add(&pol);
+		mirror_add(mirror, pol);
 		if (i % 50 == 49 || i == 250)
 			ask_random();
 	}
