@@ -5,19 +5,8 @@
 
 #include "bypass.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct xspd_source);
-} xspd_source SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct xspd_stat);
-} xspd_sunk SEC(".maps");
+XSPD_ARRAY(xspd_source, struct xspd_source, 1);
+XSPD_PERCPU(xspd_sunk, struct xspd_stat, 1);
 
 #define XSPD_FRAME_HEADERS (sizeof(struct ethhdr) + sizeof(struct iphdr) + 8)
 
