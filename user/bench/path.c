@@ -2,7 +2,6 @@
 /* The gateway set up in each way, the ways taken in turn, and medians of what they let through. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/if_link.h>
 #include <string.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
@@ -14,9 +13,6 @@
 
 #define LEASE_MS 3600000
 #define WARM_MS	 3
-
-/* What libbpf may be too old to know. */
-#define TCX_INGRESS ((enum bpf_attach_type)46)
 
 static const char *const spd_names[XSPD_PATH_SPDS] = {"none", "healthy", "cliff", "block"};
 
@@ -44,19 +40,10 @@ static const struct way {
 #define WAYS XSPD_ARRAY_SIZE(ways)
 #define RIGS 9
 
-/* A gateway with its policies, and xspd for them. */
-struct rig {
-	struct xspd_path path;
-	struct xspd_spd *spd;
-	struct xspd_plane *plane;
-	int xdp, tc; /* entry programs */
-	int link;    /* tc's, where it is TCX */
-};
-
 struct bench {
 	const struct xspd_path_request *request;
 	struct xspd_traffic traffic;
-	struct rig rigs[RIGS];
+	struct xspd_path_rig rigs[RIGS];
 	const char *what;
 	char text[64];
 };
@@ -90,7 +77,7 @@ static int fill(struct bench *b, const struct way *way)
 	return !err && refused ? -EEXIST : err;
 }
 
-static int load(struct bench *b, struct rig *rig)
+static int load(struct bench *b, struct xspd_path_rig *rig)
 {
 	struct xspd_plane_opts opts = {.lease_ms = LEASE_MS, .cache = XSPD_CACHE_DEFAULT};
 	int err;
@@ -118,7 +105,7 @@ static int load(struct bench *b, struct rig *rig)
 }
 
 /* tc runs a program that finds nothing to jump to. */
-static int load_pass(struct bench *b, struct rig *rig)
+static int load_pass(struct bench *b, struct xspd_path_rig *rig)
 {
 	struct xspd_plane_opts opts = {.capacity = 1};
 	uint32_t at = 0;
@@ -149,7 +136,7 @@ static int load_nft(struct bench *b, const struct way *way)
 static int load_least(struct bench *b, const struct way *way)
 {
 	struct xspd_plane_opts opts = {.capacity = 1, .bench = true};
-	struct rig *rig = &b->rigs[way->rig];
+	struct xspd_path_rig *rig = &b->rigs[way->rig];
 	struct xspd_source source = {.ifindex = rig->path.out_if, .count = 1};
 	bool drop = way->way == XSPD_PATH_XDP_DROP;
 	uint32_t zero = 0;
@@ -176,7 +163,7 @@ static bool is_nft(const struct way *way)
 
 static int make_rig(struct bench *b, const struct way *way)
 {
-	struct rig *rig = &b->rigs[way->rig];
+	struct xspd_path_rig *rig = &b->rigs[way->rig];
 	int err;
 
 	b->what = "make the namespaces";
@@ -211,7 +198,7 @@ static int make_rigs(struct bench *b)
 static void free_rigs(struct bench *b)
 {
 	for (unsigned int i = 0; i < RIGS; i++) {
-		struct rig *rig = &b->rigs[i];
+		struct xspd_path_rig *rig = &b->rigs[i];
 
 		xspd_plane_free(rig->plane);
 		xspd_spd_free(rig->spd);
@@ -223,72 +210,6 @@ static void free_rigs(struct bench *b)
 	xspd_traffic_free(&b->traffic);
 }
 
-/* --- one way, switched on and off ------------------------------------------------- */
-
-static int set_mode(const struct rig *rig, uint32_t ifindex, const uint8_t mac[6], uint32_t flags)
-{
-	struct xspd_mode_key key = {.ifindex = ifindex, .hook = XSPD_HOOK_XDP};
-	struct xspd_mode mode = {.flags = flags};
-	int map = xspd_plane_map_fd(rig->plane, "xspd_mode");
-
-	memcpy(mode.mac, mac, sizeof(mode.mac));
-	return bpf_map_update_elem(map, &key, &mode, BPF_ANY) < 0 ? -errno : 0;
-}
-
-/* As `xspd attach` does it: by TCX where there is that. */
-static int set_tc(struct rig *rig, bool on)
-{
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)rig->path.in_if,
-		    .attach_point = BPF_TC_INGRESS);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .prog_fd = rig->tc, .handle = 1, .priority = 1);
-	int err;
-
-	if (!on && rig->link >= 0) {
-		xspd_closep(&rig->link);
-		return 0;
-	}
-	if (!on) {
-		hook.attach_point |= BPF_TC_EGRESS; /* the qdisc itself */
-		return bpf_tc_hook_destroy(&hook);
-	}
-	rig->link = bpf_link_create(rig->tc, hook.ifindex, TCX_INGRESS, NULL);
-	if (rig->link >= 0 || errno != EINVAL)
-		return rig->link < 0 ? -errno : 0;
-	err = bpf_tc_hook_create(&hook);
-	return err ? err : bpf_tc_attach(&hook, &opts);
-}
-
-static int set_xdp(const struct rig *rig, uint32_t flags, bool on)
-{
-	const struct xspd_path *path = &rig->path;
-	int err;
-
-	err = set_mode(rig, path->in_if, path->in_mac, on ? flags : 0);
-	if (!err)
-		err = set_mode(rig, path->out_if, path->out_mac, on ? flags : 0);
-	return err ? err
-		   : bpf_xdp_attach((int)path->in_if, on ? rig->xdp : -1, XDP_FLAGS_DRV_MODE, NULL);
-}
-
-static int switch_way(struct rig *rig, enum xspd_path_way way, bool on)
-{
-	switch (way) {
-	case XSPD_PATH_BYPASS:
-		return set_xdp(rig, XSPD_MODE_BYPASS, on);
-	case XSPD_PATH_ENFORCE:
-		return set_xdp(rig, XSPD_MODE_ENFORCE, on);
-	case XSPD_PATH_OBSERVE_XDP:
-	case XSPD_PATH_XDP_DROP:
-	case XSPD_PATH_XDP_REDIRECT:
-		return set_xdp(rig, 0, on);
-	case XSPD_PATH_OBSERVE:
-	case XSPD_PATH_TC_PASS:
-		return set_tc(rig, on);
-	default:
-		return 0;
-	}
-}
-
 /* --- samples ---------------------------------------------------------------------- */
 
 static bool drops(const struct way *way)
@@ -297,7 +218,7 @@ static bool drops(const struct way *way)
 }
 
 /* What xspd has done itself by now, by its own count. */
-static int acted(const struct rig *rig, const struct way *way, uint64_t *ret)
+static int acted(const struct xspd_path_rig *rig, const struct way *way, uint64_t *ret)
 {
 	bool bypass = way->way == XSPD_PATH_BYPASS;
 	int cpus = libbpf_num_possible_cpus();
@@ -319,7 +240,7 @@ static int acted(const struct rig *rig, const struct way *way, uint64_t *ret)
 static int take_sample(struct bench *b, const struct way *way, struct xspd_path_sums *sums,
 		       uint32_t round)
 {
-	const struct rig *rig = &b->rigs[way->rig];
+	const struct xspd_path_rig *rig = &b->rigs[way->rig];
 	struct xspd_path_sample warm, sample;
 	uint64_t before = 0, after = 0;
 	double good;
@@ -343,7 +264,7 @@ static int take_sample(struct bench *b, const struct way *way, struct xspd_path_
 static int one_sample(struct bench *b, const struct way *way, struct xspd_path_sums *sums,
 		      uint32_t round)
 {
-	struct rig *rig = &b->rigs[way->rig];
+	struct xspd_path_rig *rig = &b->rigs[way->rig];
 	int err, off;
 
 	snprintf(b->text, sizeof(b->text), "%s, %s", way->name, spd_names[way->spd]);
@@ -351,13 +272,13 @@ static int one_sample(struct bench *b, const struct way *way, struct xspd_path_s
 	xspd_path_flows(way->spd, b->request->policies, b->traffic.count, b->traffic.flows);
 	err = xspd_path_enter(&rig->path, XSPD_PATH_GATEWAY);
 	if (!err)
-		err = switch_way(rig, way->way, true);
+		err = xspd_path_switch(rig, way->way, true);
 	if (err)
 		return err;
 	err = take_sample(b, way, sums, round);
 	off = xspd_path_enter(&rig->path, XSPD_PATH_GATEWAY);
 	if (!off)
-		off = switch_way(rig, way->way, false);
+		off = xspd_path_switch(rig, way->way, false);
 	return err ? err : off;
 }
 

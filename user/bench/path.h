@@ -87,6 +87,15 @@ enum xspd_path_way {
 	XSPD_PATH_TC_PASS, /* a tc program that does nothing: the floor there */
 };
 
+/* A gateway with its policies, and xspd for them. */
+struct xspd_path_rig {
+	struct xspd_path path;
+	struct xspd_spd *spd;
+	struct xspd_plane *plane;
+	int xdp, tc; /* entry programs */
+	int link;    /* tc's, where it is TCX */
+};
+
 #define XSPD_PATH_ROUNDS_MOST 32
 
 /* Medians over the rounds; minimums where named so. Rates are per second of the gateway's CPU. */
@@ -109,6 +118,9 @@ struct xspd_path_sums {
 	double mpps[XSPD_PATH_ROUNDS_MOST], wall[XSPD_PATH_ROUNDS_MOST];
 	uint64_t received, delivered, acted;
 };
+
+/* path_switch.c: switch one way of @rig on or off. 0 or a negative errno. */
+int xspd_path_switch(struct xspd_path_rig *rig, enum xspd_path_way way, bool on);
 
 /* path_row.c: medians, and how rows of the same run compare. */
 void xspd_path_row_sum(struct xspd_path_row *row, struct xspd_path_sums *sums, uint32_t rounds);

@@ -3,33 +3,13 @@
  * xspd verify: for some seconds, what xspd answered against what the kernel then did. What cannot
  * be known (packets that no hook saw, deferred answers) makes a bound wider, never wrong.
  */
-#include <arpa/inet.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "cli/cli.h"
 #include "cli/selector.h"
 #include "cli/verify.h"
-#include "reason.h"
+#include "cli/verify_tell.h"
 #include "util.h"
-
-/* A number that is known within bounds. */
-struct range {
-	uint64_t lo, hi;
-};
-
-struct verify {
-	struct verify_sample start, end;
-	struct verify_cover cover;
-	uint32_t seconds;
-	struct range deferred; /* questions on arrival that xspd left open */
-	struct verify_looked looked;
-	const char *fexit;
-	unsigned int agreed, disagreed;
-	struct json_object *checks; /* NULL: text */
-};
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
@@ -37,24 +17,25 @@ static uint64_t minus(uint64_t a, uint64_t b)
 }
 
 /* What came between the samples for sure, and at most. */
-static struct range range_of(uint64_t start_before, uint64_t start_after, uint64_t end_before,
-			     uint64_t end_after)
+static struct verify_range range_of(uint64_t start_before, uint64_t start_after,
+				    uint64_t end_before, uint64_t end_after)
 {
-	return (struct range){minus(end_before, start_after), minus(end_after, start_before)};
+	return (struct verify_range){minus(end_before, start_after),
+				     minus(end_after, start_before)};
 }
 
-static struct range stat_range(const struct verify *v, int hook, int reason)
+static struct verify_range stat_range(const struct verify *v, int hook, int reason)
 {
 	return range_of(v->start.before.stat[hook][reason], v->start.after.stat[hook][reason],
 			v->end.before.stat[hook][reason], v->end.after.stat[hook][reason]);
 }
 
-static struct range act_range(const struct verify *v, int act)
+static struct verify_range act_range(const struct verify *v, int act)
 {
-	struct range sum = {};
+	struct verify_range sum = {};
 
 	for (int hook = 0; hook < XSPD_HOOK_MAX_; hook++) {
-		struct range one =
+		struct verify_range one =
 			range_of(v->start.before.act[hook][act], v->start.after.act[hook][act],
 				 v->end.before.act[hook][act], v->end.after.act[hook][act]);
 
@@ -65,29 +46,30 @@ static struct range act_range(const struct verify *v, int act)
 }
 
 /* Packets on arrival answered for @reason. */
-static struct range arrived(const struct verify *v, int reason)
+static struct verify_range arrived(const struct verify *v, int reason)
 {
-	struct range xdp = stat_range(v, XSPD_HOOK_XDP, reason);
-	struct range ingress = stat_range(v, XSPD_HOOK_INGRESS, reason);
+	struct verify_range xdp = stat_range(v, XSPD_HOOK_XDP, reason);
+	struct verify_range ingress = stat_range(v, XSPD_HOOK_INGRESS, reason);
 
-	return (struct range){xdp.lo + ingress.lo, xdp.hi + ingress.hi};
+	return (struct verify_range){xdp.lo + ingress.lo, xdp.hi + ingress.hi};
 }
 
 /* Without those that xspd kept from the kernel. */
-static struct range left(const struct verify *v, struct range all, struct range acted)
+static struct verify_range left(const struct verify *v, struct verify_range all,
+				struct verify_range acted)
 {
-	return (struct range){minus(all.lo, acted.hi),
-			      v->cover.inexact ? all.hi : minus(all.hi, acted.lo)};
+	return (struct verify_range){minus(all.lo, acted.hi),
+				     v->cover.inexact ? all.hi : minus(all.hi, acted.lo)};
 }
 
 /* Packets of a policy that the kernel was to judge. */
-static struct range row_range(const struct verify *v, uint32_t index)
+static struct verify_range row_range(const struct verify *v, uint32_t index)
 {
 	static const struct verify_row none;
 	const struct verify_row *row[4] = {
 		verify_row_find(&v->start.before, index), verify_row_find(&v->start.after, index),
 		verify_row_find(&v->end.before, index), verify_row_find(&v->end.after, index)};
-	struct range all, acted;
+	struct verify_range all, acted;
 
 	/* it came or went meanwhile: nothing is certain, but what was counted */
 	for (int i = 0; i < 4; i++)
@@ -98,14 +80,14 @@ static struct range row_range(const struct verify *v, uint32_t index)
 }
 
 /* Sum over policies of some kind; @block: these, else those with a required template. */
-static struct range rows_range(const struct verify *v, bool out, bool block)
+static struct verify_range rows_range(const struct verify *v, bool out, bool block)
 {
 	const struct verify_side *side = &v->end.after;
-	struct range sum = {};
+	struct verify_range sum = {};
 
 	for (size_t i = 0; i < side->rows; i++) {
 		const struct xspd_info *info = &side->row[i].info;
-		struct range one;
+		struct verify_range one;
 
 		if ((info->dir == XSPD_OUT) != out || (info->action == XSPD_BLOCK) != block ||
 		    (!block && !info->tmpl_required))
@@ -117,121 +99,6 @@ static struct range rows_range(const struct verify *v, bool out, bool block)
 	return sum;
 }
 
-/* --- telling ------------------------------------------------------------------- */
-
-enum result { AGREE, DISAGREE, NOTHING, SKIPPED };
-static const char *const results[] = {"agree", "disagree", "nothing", "skipped"};
-
-static void count(struct verify *v, enum result result)
-{
-	v->agreed += result == AGREE;
-	v->disagreed += result == DISAGREE;
-}
-
-static void tell_stat(struct verify *v, enum verify_stat which, struct range want, bool upper,
-		      uint64_t kernel, enum result result)
-{
-	struct json_object *o;
-	char bound[40] = "or more";
-
-	count(v, result);
-	if (upper)
-		snprintf(bound, sizeof(bound), "to %" PRIu64, want.hi);
-	if (!v->checks) {
-		printf("%-8s  %-18s kernel %" PRIu64 ", expected %" PRIu64 " %s\n", results[result],
-		       verify_stat_names[which], kernel, want.lo, bound);
-		return;
-	}
-	o = json_object_new_object();
-	cli_json_text(o, "check", verify_stat_names[which]);
-	cli_json_text(o, "result", results[result]);
-	cli_json_number(o, "kernel", kernel);
-	cli_json_number(o, "expected_min", want.lo);
-	if (upper)
-		cli_json_number(o, "expected_max", want.hi);
-	else
-		cli_json_text(o, "expected_max", NULL);
-	json_object_array_add(v->checks, o);
-}
-
-static void tell_policy(struct verify *v, const struct verify_use *use, const char *what)
-{
-	struct json_object *o;
-
-	count(v, DISAGREE);
-	if (!v->checks) {
-		printf("%-8s  policy %u dir %s: %s\n", results[DISAGREE], use->index,
-		       xspd_dir_name(use->dir), what);
-		return;
-	}
-	o = json_object_new_object();
-	cli_json_text(o, "check", "policy");
-	cli_json_text(o, "result", results[DISAGREE]);
-	cli_json_number(o, "index", use->index);
-	cli_json_text(o, "dir", xspd_dir_name(use->dir));
-	cli_json_text(o, "what", what);
-	json_object_array_add(v->checks, o);
-}
-
-static void tell_uses(struct verify *v, unsigned int same, enum result result)
-{
-	struct json_object *o;
-
-	count(v, result);
-	if (!v->checks) {
-		printf("%-8s  %-18s %u policies used by both, or by neither for certain\n",
-		       results[result], "use times", same);
-		return;
-	}
-	o = json_object_new_object();
-	cli_json_text(o, "check", "use_times");
-	cli_json_text(o, "result", results[result]);
-	cli_json_number(o, "policies", same);
-	json_object_array_add(v->checks, o);
-}
-
-static void tell_difference(const struct verify_looked *looked, size_t i)
-{
-	const struct xspd_flow *flow = &looked->flow[i];
-	int family = flow->family == XSPD_INET6 ? AF_INET6 : AF_INET;
-	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
-
-	inet_ntop(family, flow->saddr, src, sizeof(src));
-	inet_ntop(family, flow->daddr, dst, sizeof(dst));
-	printf("%-8s  the kernel found policy %u%s, xspd %u%s: dir %s src %s dst %s proto %u sport "
-	       "%u "
-	       "dport %u mark 0x%x if_id 0x%x\n",
-	       "", looked->kernel[i] & ~VERIFY_BLOCKS,
-	       looked->kernel[i] & VERIFY_BLOCKS ? " (block)" : "",
-	       looked->ours[i] & ~VERIFY_BLOCKS, looked->ours[i] & VERIFY_BLOCKS ? " (block)" : "",
-	       xspd_dir_name(flow->dir), src, dst, flow->proto, ntohs(flow->sport),
-	       ntohs(flow->dport), flow->mark, flow->if_id);
-}
-
-static void tell_looked(struct verify *v)
-{
-	const struct verify_looked *looked = &v->looked;
-	enum result result = looked->differ ? DISAGREE : looked->same ? AGREE : NOTHING;
-	struct json_object *o;
-
-	count(v, result);
-	if (v->checks) {
-		o = json_object_new_object();
-		cli_json_text(o, "check", "lookups");
-		cli_json_text(o, "result", results[result]);
-		cli_json_number(o, "same", looked->same);
-		cli_json_number(o, "differ", looked->differ);
-		cli_json_number(o, "deferred", looked->open);
-		json_object_array_add(v->checks, o);
-		return;
-	}
-	printf("%-8s  %-18s %" PRIu64 " the same, %" PRIu64 " not, %" PRIu64
-	       " left to the kernel\n",
-	       results[result], "lookups", looked->same, looked->differ, looked->open);
-	for (size_t i = 0; i < VERIFY_DIFFER && i < looked->differ; i++)
-		tell_difference(looked, i);
-}
-
 /* --- the checks ---------------------------------------------------------------- */
 
 static uint64_t kernel_delta(const struct verify *v, enum verify_stat which)
@@ -239,10 +106,10 @@ static uint64_t kernel_delta(const struct verify *v, enum verify_stat which)
 	return minus(v->end.stat[which], v->start.stat[which]);
 }
 
-static struct range expected(const struct verify *v, enum verify_stat which)
+static struct verify_range expected(const struct verify *v, enum verify_stat which)
 {
 	uint32_t defaults = v->start.defaults | v->end.defaults;
-	struct range r = {};
+	struct verify_range r = {};
 
 	switch (which) {
 	case VERIFY_IN_BLOCK:
@@ -268,19 +135,19 @@ static struct range expected(const struct verify *v, enum verify_stat which)
 static void check_stat(struct verify *v, enum verify_stat which)
 {
 	uint64_t kernel = kernel_delta(v, which);
-	struct range want = expected(v, which);
+	struct verify_range want = expected(v, which);
 	/* local packets that are blocked going out never reach a hook */
 	bool upper = which != VERIFY_OUT_BLOCK && v->cover.all;
-	enum result result = AGREE;
+	enum verify_result result = VERIFY_AGREE;
 
 	want.hi += v->deferred.hi;
 	if (v->cover.doubled)
-		result = SKIPPED;
+		result = VERIFY_SKIPPED;
 	else if (kernel < want.lo || (upper && kernel > want.hi))
-		result = DISAGREE;
+		result = VERIFY_DISAGREE;
 	else if (!kernel && !want.hi)
-		result = NOTHING;
-	tell_stat(v, which, want, upper, kernel, result);
+		result = VERIFY_NOTHING;
+	verify_tell_stat(v, which, want, upper, kernel, result);
 }
 
 /* Packets that xspd dropped or forwarded: perhaps after their fwd policy had been counted. */
@@ -299,7 +166,7 @@ static uint64_t taken(const struct verify *v)
 static const char *check_use(const struct verify *v, const struct verify_use *use, bool *ret_same)
 {
 	const struct verify_row *row = verify_row_find(&v->end.after, use->index);
-	struct range seen = row_range(v, use->index);
+	struct verify_range seen = row_range(v, use->index);
 	bool used = use->time > v->start.after.real, idle = use->time < v->start.before.real;
 	bool open = v->deferred.hi || act_range(v, XSPD_A_FORWARDED).hi;
 
@@ -327,7 +194,7 @@ static void check_uses(struct verify *v)
 		const char *what = check_use(v, use, &this);
 
 		if (what)
-			tell_policy(v, use, what);
+			verify_tell_policy(v, use, what);
 		wrong += what != NULL;
 		same += this;
 	}
@@ -337,17 +204,17 @@ static void check_uses(struct verify *v)
 
 		if (verify_use_find(&v->end, index) || !verify_row_find(&v->end.after, index))
 			continue;
-		tell_policy(v, &gone, "xspd has it, the kernel does not");
+		verify_tell_policy(v, &gone, "xspd has it, the kernel does not");
 		wrong++;
 	}
 	if (!wrong)
-		tell_uses(v, same, same ? AGREE : NOTHING);
+		verify_tell_uses(v, same, same ? VERIFY_AGREE : VERIFY_NOTHING);
 }
 
 static void check_all(struct verify *v)
 {
 	for (int reason = XSPD_R_SHORT; reason < XSPD_R_MAX_; reason++) {
-		struct range one = arrived(v, reason);
+		struct verify_range one = arrived(v, reason);
 
 		if (reason == XSPD_R_NOT_IP)
 			continue;
@@ -360,37 +227,6 @@ static void check_all(struct verify *v)
 }
 
 /* --- the whole ----------------------------------------------------------------- */
-
-static void print_text(const struct verify *v)
-{
-	printf("%-8s  %-18s %s\n", "", "fexit", v->fexit);
-	if (!v->cover.all)
-		printf("%-8s  a device that is up has no hook: the kernel may do more than xspd "
-		       "sees\n",
-		       "");
-	if (v->cover.doubled)
-		printf("%-8s  a device has XDP and ingress: its packets count twice\n", "");
-	if (v->start.doubt | v->end.doubt || !v->end.lease)
-		printf("%-8s  xspd was in doubt or without lease: the kernel decided\n", "");
-	printf("%u agree, %u disagree; %" PRIu64 " questions left to the kernel\n", v->agreed,
-	       v->disagreed, v->deferred.lo);
-}
-
-static void print_json(const struct verify *v)
-{
-	struct json_object *o = json_object_new_object();
-
-	cli_json_number(o, "seconds", v->seconds);
-	cli_json_bool(o, "agreement", !v->disagreed);
-	cli_json_number(o, "agree", v->agreed);
-	cli_json_number(o, "disagree", v->disagreed);
-	cli_json_number(o, "deferred", v->deferred.lo);
-	cli_json_bool(o, "all_devices", v->cover.all);
-	cli_json_bool(o, "in_force", !(v->start.doubt | v->end.doubt) && v->end.lease);
-	cli_json_text(o, "fexit", v->fexit);
-	json_object_object_add(o, "checks", v->checks);
-	cli_json_print(o);
-}
 
 static int verify(struct verify *v, const char *instance, bool json)
 {
@@ -412,11 +248,11 @@ static int verify(struct verify *v, const char *instance, bool json)
 	v->checks = json ? json_object_new_array() : NULL;
 	check_all(v);
 	if (trace)
-		tell_looked(v);
+		verify_tell_looked(v);
 	if (json)
-		print_json(v);
+		verify_print_json(v);
 	else
-		print_text(v);
+		verify_print_text(v);
 	return v->disagreed ? cli_fail("verify: %u of %u checks disagree with the kernel",
 				       v->disagreed, v->agreed + v->disagreed)
 			    : XSPD_DONE;

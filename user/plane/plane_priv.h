@@ -37,6 +37,12 @@ struct xspd_sizes xspd_plane_sizes(const struct xspd_plane *plane, uint32_t capa
 				   uint32_t ifids, unsigned int attempt);
 /* An empty set of these sizes. */
 int xspd_plane_set(struct xspd_plane *plane, const struct xspd_sizes *sizes, struct xspd_set **ret);
+/* As xspd_plane_build(), with room for @capacity policies. */
+int xspd_plane_build_for(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t capacity);
+/* Is a set with so much room loaded? -EAGAIN: it will be; else it has to be, here and now. */
+int xspd_plane_spare(struct xspd_plane *plane, const struct xspd_spd *spd, uint32_t capacity);
+/* The numbers of the set that `status` shows. */
+void xspd_conf_note(struct xspd_set *set);
 /* Tell a set that was just loaded what the plane knows. */
 void xspd_plane_brief(struct xspd_plane *plane, struct xspd_set *set);
 
