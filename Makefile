@@ -18,7 +18,7 @@ VERSION := 0.1.0
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
-PKGS := libbpf libmnl json-c zlib libmicrohttpd ncursesw
+PKGS := libbpf libmnl json-c zlib ncursesw
 CFLAGS ?= -O2 -g
 XCFLAGS := -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers $(if $(CI),-Werror) \
 	-Iinclude -Iuser -I$(O) -DXSPD_VERSION='"$(VERSION)"' -D_GNU_SOURCE -MMD -MP -pthread

@@ -125,7 +125,9 @@ static int web_listen(struct web *web)
 		return cli_usage("run: --metrics %s: give [ADDR:]PORT, or unix:PATH", web->where);
 	if (err)
 		return cli_fail("run: --metrics %s: %s%s", web->where, strerror(-err),
-				err == -EADDRINUSE ? "; give another port or path" : "");
+				err == -EADDRINUSE ? "; give another port or path"
+				: err == -ELIBACC  ? "; install libmicrohttpd"
+						   : "");
 	return XSPD_DONE;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,12 +12,15 @@
 #include <sys/un.h>
 
 #include "util.h"
+#include "web/mhd.h"
 #include "web/web.h"
 
 #define CONNECTIONS 16
 #define TIMEOUT_S   10
 #define BACKLOG	    16
 #define NICE	    10 /* the mirror comes first */
+
+static const struct xspd_mhd *mhd; /* by who listens */
 
 struct xspd_web {
 	struct MHD_Daemon *mhd;
@@ -99,6 +101,9 @@ static int listen_inet(const char *where, int *ret_fd)
 
 int xspd_web_listen(const char *where, int *ret_fd)
 {
+	mhd = xspd_mhd_load();
+	if (!mhd)
+		return -ELIBACC;
 	if (!strncmp(where, "unix:", 5))
 		return listen_unix(where + 5, ret_fd);
 	return listen_inet(where, ret_fd);
@@ -108,22 +113,22 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned int co
 			      const char *type, char *text, size_t size)
 {
 	struct MHD_Response *response =
-		MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE);
+		mhd->create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE);
 	enum MHD_Result rc;
 
 	if (!response) {
 		free(text);
 		return MHD_NO;
 	}
-	MHD_add_response_header(response, "Content-Type", type);
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Content-Security-Policy",
-				"default-src 'none'; style-src 'unsafe-inline'");
+	mhd->add_response_header(response, "Content-Type", type);
+	mhd->add_response_header(response, "Cache-Control", "no-store");
+	mhd->add_response_header(response, "X-Content-Type-Options", "nosniff");
+	mhd->add_response_header(response, "Content-Security-Policy",
+				 "default-src 'none'; style-src 'unsafe-inline'");
 	if (code == MHD_HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(response, "Allow", "GET, HEAD");
-	rc = MHD_queue_response(connection, code, response);
-	MHD_destroy_response(response);
+		mhd->add_response_header(response, "Allow", "GET, HEAD");
+	rc = mhd->queue_response(connection, code, response);
+	mhd->destroy_response(response);
 	return rc;
 }
 
@@ -139,7 +144,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned int co
 static enum MHD_Result serve(const struct xspd_web *web, struct MHD_Connection *connection,
 			     bool metrics)
 {
-	const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
+	const char *accept = mhd->lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
 	bool open = accept && strstr(accept, "application/openmetrics-text");
 	struct cli_gather gather;
 	char *text = NULL;
@@ -218,11 +223,11 @@ int xspd_web_start(struct xspd_web **ret, int fd, const char *instance, uint32_t
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (web->instance)
-		web->mhd = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
-					    NULL, handle, web, MHD_OPTION_LISTEN_SOCKET, fd,
-					    MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
-					    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)TIMEOUT_S,
-					    MHD_OPTION_END);
+		web->mhd = mhd->start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0,
+					     NULL, NULL, handle, web, MHD_OPTION_LISTEN_SOCKET, fd,
+					     MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
+					     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)TIMEOUT_S,
+					     MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!web->mhd) {
 		close(fd);
@@ -239,7 +244,7 @@ void xspd_web_stop(struct xspd_web *web)
 {
 	if (!web)
 		return;
-	MHD_stop_daemon(web->mhd);
+	mhd->stop_daemon(web->mhd);
 	if (web->path)
 		unlink(web->path);
 	free(web->path);

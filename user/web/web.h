@@ -15,7 +15,7 @@ struct xspd_web;
 /**
  * xspd_web_listen() - Bind where @where says: "[ADDR:]PORT" (127.0.0.1 without ADDR),
  * "[ADDR6]:PORT", or "unix:PATH".  In the network namespace of the caller. Return: 0 with *ret_fd,
- * -EINVAL for what is no such thing, or another negative errno.
+ * -EINVAL for what is no such thing, -ELIBACC without libmicrohttpd, or another negative errno.
  */
 int xspd_web_listen(const char *where, int *ret_fd);
 
