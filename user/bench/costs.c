@@ -8,7 +8,6 @@
 #include "bench/fill.h"
 #include "util.h"
 
-#define FLOWS	    2048
 #define ROUNDS	    15
 #define ROUND_NS    12000000.0
 #define LEAST	    16
@@ -73,12 +72,12 @@ static int shape_time(struct rig *rig, const char *name, uint32_t count, bool hi
 		err = -EEXIST;
 	*rig->what = "time the kernel";
 	if (!err && hit)
-		xspd_bench_hits(&set, oif, rig->flows, FLOWS);
+		xspd_bench_hits(&set, oif, rig->flows, XSPD_BENCH_FLOWS);
 	else if (!err)
-		xspd_bench_misses(&set, oif, rig->flows, FLOWS);
+		xspd_bench_misses(&set, oif, rig->flows, XSPD_BENCH_FLOWS);
 	if (!err)
-		err = xspd_bench_lookup_ns(lab, rig->empty, XSPD_LAB_SEND, rig->flows, FLOWS,
-					   ret_ns);
+		err = xspd_bench_lookup_ns(lab, rig->empty, XSPD_LAB_SEND, rig->flows,
+					   XSPD_BENCH_FLOWS, ret_ns);
 	xspd_lab_free(lab);
 	xspd_bench_set_close(&set);
 	return err;
@@ -162,6 +161,8 @@ static int hosts_time(struct rig *rig)
 			err = found_time(rig, "roadwarrior", (uint32_t)xspd_tune_sizes[i],
 					 &costs->tree[i]);
 	}
+	if (!err)
+		err = found_time(rig, "mesh6", 1, &costs->hit6);
 	costs->hit = costs->host[0] < costs->tree[0] ? costs->host[0] : costs->tree[0];
 	table_finish(costs->host, costs->hit);
 	table_finish(costs->tree, costs->hit);
@@ -181,7 +182,7 @@ static int base_time(struct rig *rig)
 int xspd_bench_costs(struct xspd_tune_costs *ret, const char **ret_what)
 {
 	xspd_autoclose int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-	xspd_autofree struct xspd_flow *flows = calloc(FLOWS, sizeof(*flows));
+	xspd_autofree struct xspd_flow *flows = calloc(XSPD_BENCH_FLOWS, sizeof(*flows));
 	struct xspd_tune_costs costs = *ret;
 	struct rig rig = {.costs = &costs, .flows = flows, .what = ret_what};
 	uint32_t oif;

@@ -6,6 +6,9 @@
 #include "bench/lab.h"
 #include "tune/tune.h"
 
+/* Flows that costs and lookups are both measured with: as many policies' worth of caches. */
+#define XSPD_BENCH_FLOWS 4096
+
 /**
  * xspd_bench_costs() - Measure, in network namespaces made for it and gone with it.
  * @ret: rebuild and sub_policy are left as they are.

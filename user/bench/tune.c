@@ -11,8 +11,6 @@
 #include "nl/nl.h"
 #include "util.h"
 
-#define FLOWS 4096
-
 /* All that one row needs, so that every way out can free it. */
 struct job {
 	const struct xspd_bench_set *set;
@@ -87,7 +85,7 @@ static int measure(struct job *job, double *ret)
 	int err;
 
 	*job->what = "time the kernel";
-	err = xspd_bench_lookup_ns(job->lab, job->empty, way, job->flows, FLOWS, ret);
+	err = xspd_bench_lookup_ns(job->lab, job->empty, way, job->flows, XSPD_BENCH_FLOWS, ret);
 	if (job->added)
 		*ret += job->row->costs.base;
 	return err ? err : xspd_lab_enter(job->lab);
@@ -160,7 +158,7 @@ static int predict_and_measure(struct job *job)
 	for (int i = 0; i < XSPD_DIR_MAX_ * 2; i++)
 		if (before.side[i / 2][i & 1].longest > row->longest)
 			row->longest = before.side[i / 2][i & 1].longest;
-	xspd_bench_hits(job->set, job->oif, job->flows, FLOWS);
+	xspd_bench_hits(job->set, job->oif, job->flows, XSPD_BENCH_FLOWS);
 	err = compare_with(job);
 	if (!err)
 		err = measure(job, &row->measured);
@@ -189,7 +187,7 @@ int xspd_bench_tune(const struct xspd_bench_set *set, struct xspd_tune_row *ret,
 	int err = 0;
 
 	job.spd = xspd_spd_new();
-	job.flows = calloc(FLOWS, sizeof(*job.flows));
+	job.flows = calloc(XSPD_BENCH_FLOWS, sizeof(*job.flows));
 	if (!job.spd || !job.flows)
 		err = -ENOMEM;
 	if (!err)

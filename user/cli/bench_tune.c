@@ -85,6 +85,7 @@ static struct json_object *row_json(const char *name, const struct xspd_tune_row
 	cli_json_decimal(o, "measured_stall_back_ms", row->measured_stall_back / 1e6, "%.1f");
 	cli_json_decimal(costs, "base", row->costs.base, "%.1f");
 	cli_json_decimal(costs, "hit", row->costs.hit, "%.1f");
+	cli_json_decimal(costs, "hit6", row->costs.hit6, "%.1f");
 	put_table(costs, "walk", row->costs.walk);
 	put_table(costs, "host", row->costs.host);
 	put_table(costs, "tree", row->costs.tree);

@@ -63,8 +63,9 @@ static uint32_t list_walk(struct walk *w, uint32_t list)
 }
 
 /*
- * A chain's first policy is not in the cache, unless the same chain has just been
- * walked for another type; where there is none, another may be met by chance.
+ * A chain's first two policies are not in the cache, unless the same chain has just been
+ * walked for another type; from there on it is fetched ahead. Where there is none,
+ * another may be met by chance.
  */
 static void hash_walk(struct walk *w, uint8_t side, xspd_u128 d, xspd_u128 s, bool again)
 {
@@ -73,7 +74,8 @@ static void hash_walk(struct walk *w, uint8_t side, xspd_u128 d, xspd_u128 s, bo
 	double host = again ? 0 : xspd_tune_cost(costs->host, w->policies);
 
 	if (entries)
-		w->ns += host + (entries - 1) * xspd_tune_cost(costs->walk, w->policies);
+		w->ns += (entries > 1 ? 2 : 1) * host +
+			 (entries - 1) * xspd_tune_cost(costs->walk, w->policies);
 	else
 		w->ns += host * xspd_tune_collisions(w->tune, side / 2) / 2;
 }
@@ -126,19 +128,20 @@ static const struct xspd_tune_bin *other_bin(const struct xspd_tune *tune,
 static double lookup(const struct xspd_tune *tune, const struct xspd_tune_item *target,
 		     uint32_t policies, xspd_u128 d, xspd_u128 s, bool both)
 {
-	struct walk w = {tune, target, policies, false, tune->costs.base + tune->costs.hit};
+	double hit = target->side & 1 ? tune->costs.hit6 : tune->costs.hit;
+	struct walk w = {tune, target, policies, false, tune->costs.base + hit};
 	const struct xspd_tune_bin *other;
 
 	if (tune->costs.sub_policy) { /* asked for both types, whatever there is */
 		struct walk o = {tune, NULL, policies, false, 0};
 
-		hash_walk(&o, target->side, d, s, true);
+		hash_walk(&o, target->side, d, s, false);
 		other = both ? other_bin(tune, target) : NULL;
 		if (other)
 			bin_walk(&o, other, d, s);
 		w.ns += o.ns;
 	}
-	hash_walk(&w, target->side, d, s, false);
+	hash_walk(&w, target->side, d, s, tune->costs.sub_policy);
 	bin_walk(&w, &tune->bin[target->bin], d, s);
 	return w.ns;
 }

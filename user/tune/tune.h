@@ -27,6 +27,7 @@ extern const double xspd_tune_sizes[XSPD_TUNE_SIZES];
 struct xspd_tune_costs {
 	double base;			/* of any lookup, in an SPD that is not empty */
 	double hit;			/* of one that finds a policy, besides */
+	double hit6;			/* the same of IPv6 */
 	double walk[XSPD_TUNE_SIZES];	/* one more policy in a list */
 	double host[XSPD_TUNE_SIZES];	/* one policy found by hash */
 	double tree[XSPD_TUNE_SIZES];	/* one policy found in a tree of that many nodes */
