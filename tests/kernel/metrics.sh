@@ -66,6 +66,20 @@ equal "OpenMetrics for who asks for it" "$(grep -ci '^content-type: application/
 equal "read-only" "$(get -o /dev/null -w '%{http_code}' -X POST http://127.0.0.1:9099/metrics) $(
 	get -o /dev/null -w '%{http_code}' http://127.0.0.1:9099/etc) $(
 	get -o /dev/null -w '%{http_code}' -I http://127.0.0.1:9099/)" "405 404 200"
+head -c 300000 /dev/zero >"$T/body"
+equal "... also with a large body" "$(get -o /dev/null -w '%{http_code}' -H Expect: --data-binary "@$T/body" http://127.0.0.1:9099/) $(
+	get -o /dev/null -w '%{http_code}' -X GET -H Expect: --data-binary "@$T/body" http://127.0.0.1:9099/)" "405 200"
+# more clients than there are places, none of which comes to its end
+nsenter --net="/run/netns/$mon" python3 -c 'import socket, time
+s = [socket.create_connection(("127.0.0.1", 9099)) for i in range(24)]
+for x in s: x.sendall(b"GET /metrics HTTP/1.1\r\n")
+print("ready", flush=True)
+time.sleep(60)' >"$T/slow" &
+slow=$!
+tap_pids+=("$slow")
+wait_for 10 grep -q ready "$T/slow"
+equal "clients that say nothing do not keep Prometheus out" "$(get -o /dev/null -w '%{http_code}' http://127.0.0.1:9099/metrics)" 200
+kill "$slow"
 
 # --- Prometheus ---
 cat >"$T/prometheus.yml" <<-END

@@ -227,19 +227,24 @@ static void policies_write(struct writer *w, const struct cli_gather *g, size_t 
 	}
 }
 
+static int by_index(const void *a, const void *b)
+{
+	const struct cli_counted *x = a, *y = b;
+
+	if (x->info.index != y->info.index)
+		return x->info.index < y->info.index ? -1 : 1;
+	return (x->count.packets < y->count.packets) - (x->count.packets > y->count.packets);
+}
+
 /* During an update a policy is in two slots for a moment: no series may be told twice. */
 static size_t doubles_drop(struct cli_gather *g, size_t top)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < top; i++) {
-		bool seen = false;
-
-		for (size_t k = 0; k < kept && !seen; k++)
-			seen = g->policy[k].info.index == g->policy[i].info.index;
-		if (!seen)
+	qsort(g->policy, top, sizeof(*g->policy), by_index);
+	for (size_t i = 0; i < top; i++)
+		if (!kept || g->policy[kept - 1].info.index != g->policy[i].info.index)
 			g->policy[kept++] = g->policy[i];
-	}
 	return kept;
 }
 

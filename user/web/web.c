@@ -16,7 +16,7 @@
 #include "web/web.h"
 
 #define CONNECTIONS 16
-#define TIMEOUT_S   10
+#define TIMEOUT_S   3 /* of silence: others wait for the place, Prometheus 10 s */
 #define BACKLOG	    16
 #define NICE	    10 /* the mirror comes first */
 
@@ -185,13 +185,16 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *connection, cons
 
 	(void)version;
 	(void)upload;
-	if (!*request) { /* the headers only: the answer waits for the rest */
+	if (!*request) { /* the headers only: the answer waits for the rest, a refusal does not */
 		*request = &seen;
+		if (strcmp(method, "GET") && strcmp(method, "HEAD"))
+			return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only");
 		return MHD_YES;
 	}
-	*upload_size = 0;
-	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
-		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only");
+	if (*upload_size) {
+		*upload_size = 0;
+		return MHD_YES;
+	}
 	if (!strcmp(url, "/metrics"))
 		return serve(ctx, connection, true);
 	if (!strcmp(url, "/"))
