@@ -312,7 +312,8 @@ int bench_main(int argc, char **argv)
 		return list_shapes();
 	if (argc != 1 || (strcmp(argv[0], "lookup") && strcmp(argv[0], "start")))
 		return cli_usage("bench: say 'bench lookup', 'bench start', 'bench sync', 'bench "
-				 "dump', 'bench path', 'bench cache' or 'bench shapes'; see 'xspd "
+				 "dump', 'bench path', 'bench cache', 'bench tunnel', 'bench tune' "
+				 "or 'bench shapes'; see 'xspd "
 				 "help bench'");
 	err = cli_enter_netns(common.netns);
 	if (err)
