@@ -22,9 +22,8 @@
 #define XSPD_CACHE_STRIDE 8   /* while few hit: one pair out of so many is used */
 #define XSPD_CACHE_WORTH  4   /* few: less than one lookup out of so many */
 
-#define XSPD_CACHE_RECEIVED                                                                        \
-	3 /* what was asked: an enum xspd_dir, or all about a packet received                      \
-	   */
+/* What was asked: an enum xspd_dir, or all about a packet received. */
+#define XSPD_CACHE_RECEIVED (XSPD_STEER + 1)
 
 /* What an entry is found by, beside the flow's addresses, ports and mark. */
 struct xspd_place {

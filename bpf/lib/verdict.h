@@ -96,7 +96,7 @@ static __noinline int xspd_ask_all(void *ctx, struct xspd_packet *pkt)
 		if (forward && xspd_source_fits(ctx, pkt))
 			known->flags |= XSPD_KNOWN_FITS;
 	}
-	/* rules may route by mark, which the FIB lookup did not see */
+	/* a rule that routes by mark may be newer than route_marks */
 	if (forward && pkt->flow.mark)
 		pkt->flow.unknown |= XSPD_UNKNOWN_OIF;
 	xspd_ask(pkt, forward ? XSPD_FWD : XSPD_IN, 0, 0);
@@ -155,6 +155,10 @@ static __always_inline enum xspd_reason xspd_find_out(void *ctx, struct xspd_pac
 		return XSPD_R_ERROR;
 	if (xspd_is_multicast(&pkt->flow))
 		return XSPD_R_MULTICAST;
+	/* the FIB is asked without the mark: it may deliver what a rule forwards, or the reverse */
+	if (XSPD_READ(conf->route_marks) &&
+	    (pkt->flow.mark || pkt->flow.unknown & XSPD_UNKNOWN_MARK))
+		return XSPD_R_NO_ROUTE;
 	known = xspd_remembered(pkt, conf);
 	if (!known || !pkt->fib || pkt->mode & XSPD_MODE_BYPASS)
 		known = xspd_routed_as_known(ctx, pkt) && known;

@@ -623,7 +623,7 @@ struct xspd_conf {
 	__u32 route_mtu;   /* the smallest MTU that a route has of its own; 0: none has */
 	__u32 steer;	   /* 0, or XSPD_STEER is kept: its records plus one */
 	__u32 route_many;  /* not 0: a route has several next hops, or may have */
-	__u32 pad0;
+	__u32 route_marks; /* not 0: a rule routes by mark, or may */
 	__u64 pad1[2];
 
 	__u32 pid;

@@ -78,7 +78,7 @@ void xspd_daemon_linger(struct xspd_daemon *d)
 void xspd_daemon_routes(struct xspd_daemon *d)
 {
 	/* not known: nothing is short enough */
-	struct xspd_routes routes = {.mtu = 1, .many = true};
+	struct xspd_routes routes = {.mtu = 1, .many = true, .marks = true};
 	int err;
 
 	if (d->routes < 0)
@@ -90,7 +90,7 @@ void xspd_daemon_routes(struct xspd_daemon *d)
 	err = xspd_routes_scan(&routes);
 	if (err)
 		xspd_log("routes: %s: nothing is bypassed", strerror(-err));
-	xspd_plane_routes(d->plane, routes.mtu, routes.many);
+	xspd_plane_routes(d->plane, routes.mtu, routes.many, routes.marks);
 	d->routes_known = !err && d->routes >= 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <libmnl/libmnl.h>
+#include <linux/fib_rules.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
@@ -10,6 +11,8 @@
 #define RECV_MAX 65536
 #define RCVBUF	 (4 << 20)
 #define ATTEMPTS 3
+
+#define RTMGRP_IPV6_RULE (1 << (RTNLGRP_IPV6_RULE - 1)) /* not in the header */
 
 struct attrs {
 	const struct nlattr *metrics;
@@ -36,16 +39,30 @@ static int is_mtu(const struct nlattr *attr, void *data)
 	return MNL_CB_OK;
 }
 
-/* What one route message has of it. */
+static int is_mark(const struct nlattr *attr, void *data)
+{
+	bool *marks = data;
+
+	if (mnl_attr_get_type(attr) == FRA_FWMARK || mnl_attr_get_type(attr) == FRA_FWMASK)
+		*marks = true;
+	return MNL_CB_OK;
+}
+
+/* What one message of a route or a rule has of it. */
 static struct xspd_routes message_routes(const struct nlmsghdr *nlh)
 {
 	const struct rtmsg *rtm = mnl_nlmsg_get_payload(nlh);
 	struct attrs attrs = {};
 	struct xspd_routes ret = {};
 
-	if (nlh->nlmsg_type != RTM_NEWROUTE && nlh->nlmsg_type != RTM_DELROUTE)
-		return ret;
 	if (nlh->nlmsg_len < MNL_NLMSG_HDRLEN + sizeof(*rtm))
+		return ret;
+	if (nlh->nlmsg_type == RTM_NEWRULE || nlh->nlmsg_type == RTM_DELRULE) {
+		_Static_assert(sizeof(struct fib_rule_hdr) == sizeof(*rtm), "one header for both");
+		mnl_attr_parse(nlh, sizeof(*rtm), is_mark, &ret.marks);
+		return ret;
+	}
+	if (nlh->nlmsg_type != RTM_NEWROUTE && nlh->nlmsg_type != RTM_DELROUTE)
 		return ret;
 	mnl_attr_parse(nlh, sizeof(*rtm), is_special, &attrs);
 	if (attrs.metrics)
@@ -70,18 +87,19 @@ static int take(char *buf, int len, struct xspd_routes *found, bool *interrupted
 		if (routes.mtu && (!found->mtu || routes.mtu < found->mtu))
 			found->mtu = routes.mtu;
 		found->many |= routes.many;
+		found->marks |= routes.marks;
 	}
 	return 0;
 }
 
-static int dump(uint8_t family, struct xspd_routes *found, bool *interrupted)
+static int dump(uint16_t type, uint8_t family, struct xspd_routes *found, bool *interrupted)
 {
 	struct {
 		struct nlmsghdr nlh;
 		struct rtmsg rtm;
 	} req = {
 		.nlh = {.nlmsg_len = NLMSG_LENGTH(sizeof(req.rtm)),
-			.nlmsg_type = RTM_GETROUTE,
+			.nlmsg_type = type,
 			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
 		.rtm.rtm_family = family,
 	};
@@ -115,8 +133,10 @@ int xspd_routes_scan(struct xspd_routes *ret)
 
 	for (int i = 0; i < ATTEMPTS && interrupted && !err; i++) {
 		interrupted = false;
-		err = dump(AF_INET, &found, &interrupted);
-		err = err ?: dump(AF_INET6, &found, &interrupted);
+		err = dump(RTM_GETROUTE, AF_INET, &found, &interrupted);
+		err = err ?: dump(RTM_GETROUTE, AF_INET6, &found, &interrupted);
+		err = err ?: dump(RTM_GETRULE, AF_INET, &found, &interrupted);
+		err = err ?: dump(RTM_GETRULE, AF_INET6, &found, &interrupted);
 	}
 	if (!err)
 		*ret = found;
@@ -126,7 +146,8 @@ int xspd_routes_scan(struct xspd_routes *ret)
 int xspd_route_watch(void)
 {
 	struct sockaddr_nl addr = {.nl_family = AF_NETLINK,
-				   .nl_groups = RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE};
+				   .nl_groups = RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE |
+						RTMGRP_IPV4_RULE | RTMGRP_IPV6_RULE};
 	xspd_autoclose int fd =
 		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	int size = RCVBUF;
@@ -154,7 +175,7 @@ bool xspd_route_watched(int fd)
 		for (; mnl_nlmsg_ok(nlh, len); nlh = mnl_nlmsg_next(nlh, &len)) {
 			struct xspd_routes routes = message_routes(nlh);
 
-			touched |= routes.mtu || routes.many;
+			touched |= routes.mtu || routes.many || routes.marks;
 		}
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What sets routes apart for the programs, in the calling thread's network namespace. */
+/* What sets routes and rules apart for the programs, in the calling thread's network namespace. */
 #ifndef XSPD_NL_ROUTE_H
 #define XSPD_NL_ROUTE_H
 
@@ -10,6 +10,7 @@ struct xspd_routes {
 	uint32_t mtu; /* the smallest that any has of its own, both families and all tables; 0: none
 			 has */
 	bool many;    /* an IPv4 route has several next hops, or a next hop object */
+	bool marks;   /* a rule of either family routes by mark */
 };
 
 /* 0 or a negative errno. */
@@ -17,7 +18,7 @@ int xspd_routes_scan(struct xspd_routes *ret);
 
 /* A socket that is told of changes, -1 with errno. */
 int xspd_route_watch(void);
-/* Empty it. Did such a route come or go, or was anything lost? */
+/* Empty it. Did such a route or rule come or go, or was anything lost? */
 bool xspd_route_watched(int fd);
 
 #endif

@@ -199,6 +199,7 @@ static void conf_carry(struct xspd_conf *to, const struct xspd_conf *from)
 	to->env = from->env;
 	to->route_mtu = from->route_mtu;
 	to->route_many = from->route_many;
+	to->route_marks = from->route_marks;
 }
 
 static void conf_sizes(struct xspd_plane *plane)
