@@ -69,7 +69,7 @@ equal "two programs are attached" "$(grep -c prog <<<"$attached")" 2
 held() { find "/proc/$daemon/fd" -lname 'anon_inode:bpf-*' | wc -l; }
 maps=$(held)
 equal "it answers" "$(says)" "block block"
-fails "a second daemon of the instance" 1 "another 'xspd run' holds" "$X" run --netns "$gw"
+fails "a second daemon of the instance" 1 "another 'xspd run' holds" timeout 20 "$X" run --netns "$gw"
 equal "... leaves the pins alone" "$(pins)" "$before"
 equal "... and what is attached" "$(filters)" "$attached"
 equal "... and the answers" "$(says)" "block block"

@@ -384,8 +384,11 @@ Test(soak, everything_at_once, .timeout = 100000)
 	      (seconds ? strtoull(seconds, NULL, 10) : scaled(120)) * SECOND;
 	last = end + 120 * SECOND;
 	while ((now = xspd_now(CLOCK_MONOTONIC)) < end || (!tally.lost && now < last)) {
+		uint64_t lost = tally.lost;
+
 		mischief();
-		if (gen_chance(&gen, 50))
+		/* what is left of a loss shows until all is read again: before the next restart */
+		if (tally.lost > lost || gen_chance(&gen, 50))
 			quiet_point();
 	}
 	quiet_point();
