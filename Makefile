@@ -50,9 +50,9 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*
 TEST_LIB := $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/lib/*.c))
 # tests/kernel/lib, tests/lib: helpers shared by the tests that need the kernel
 FUZZ_SECONDS ?= 20
-# Debian kernels to boot, and what to run in each (tests/vm/README.md)
+# Debian kernels to boot, and what to run in each (tests/vm/README.md); swan needs steering, Linux 6.2
 VM_KERNELS ?= 6.1 6.12
-VM_JOBS ?= kernel load esp steer ties pfkey snapshot
+VM_JOBS ?= kernel swan esp xfrm load
 
 .PHONY: all deps check check-unit check-prog check-fuzz check-kernel check-dist check-vm test bench demo \
 	install deb clean
@@ -155,7 +155,7 @@ test: all $(UNIT) $(PROG) $(FUZZ) $(KERNEL) | $(O)/.deps-test
 	$(Q)$(run) $(UNIT) $(PROG) $(FUZZ) $(DIST_SH) $(KERNEL) $(KERNEL_SH)
 
 check-vm: all $(PROG) $(KERNEL) $(VM)
-	$(Q)$(run) $(foreach k,$(VM_KERNELS),$(VM_JOBS:%=tests/vm/jobs/%@$(k)))
+	$(Q)$(run) $(filter-out %/swan@6.1,$(foreach j,$(VM_JOBS),$(VM_KERNELS:%=tests/vm/jobs/$(j)@%)))
 
 bench: all
 	$(Q)O=$(O) tests/bench/run
