@@ -95,7 +95,7 @@ swan_conf() {
 		echo "connections {"
 		connection site "$2" "$3" "$4"
 		for ((i = 0; i < children; i++)); do
-			a=$(near $i).0/24 b=$(far $i).0/24 action=start
+			a=10.$((64 + i / 250)).$((i % 250)).0/24 b=10.$((128 + i / 250)).$((i % 250)).0/24 action=start
 			[ $i -lt $((children - traps)) ] || action=trap
 			[ "$2" = gw1 ] || { set -- "$1" "$2" "$3" "$4" "$a"; a=$b b=$5 action=none; }
 			child "net$i" "$a" "$b" $action "${ids[@]}"
