@@ -34,6 +34,7 @@ struct add {
 		struct sadb_key ext;
 		uint8_t bytes[24]; /* 20, and padding */
 	} key;
+	struct sadb_key none; /* ESP has to have an encryption key (pfkey_msg2xfrm_state()) */
 };
 _Static_assert(sizeof(struct add) % 8 == 0, "PF_KEY counts in words of 64 bits");
 
@@ -56,6 +57,8 @@ static struct add add_make(uint32_t n)
 		.key = {.ext = {.sadb_key_len = sizeof(add.key) / 8,
 				.sadb_key_exttype = SADB_EXT_KEY_AUTH,
 				.sadb_key_bits = 160}},
+		.none = {.sadb_key_len = sizeof(add.none) / 8,
+			 .sadb_key_exttype = SADB_EXT_KEY_ENCRYPT},
 		.sa2 = {.sadb_x_sa2_len = sizeof(add.sa2) / 8,
 			.sadb_x_sa2_exttype = SADB_X_EXT_SA2,
 			.sadb_x_sa2_mode = 2, /* tunnel */
