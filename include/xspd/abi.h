@@ -102,6 +102,7 @@ enum xspd_doubt {
 	XSPD_DOUBT_GROWING = 32,	/* the maps are full, a larger set is being built */
 	XSPD_DOUBT_STOPPED = 64,	/* the daemon ended in good order */
 };
+#define XSPD_DOUBT_BITS 7
 
 /* Bits of xspd_flow.unknown: fields that cannot be known where it is asked. */
 enum xspd_unknown {
@@ -344,6 +345,7 @@ struct xspd_trie_val {
 	__u64 tuples[XSPD_TUPLES / 64];
 };
 _Static_assert(sizeof(struct xspd_trie_key) == 24, "map ABI");
+_Static_assert(sizeof(struct xspd_trie_val) == 32, "map ABI");
 
 /* xspd_count: per CPU and slot. */
 struct xspd_count {
@@ -354,7 +356,7 @@ struct xspd_count {
 };
 _Static_assert(sizeof(struct xspd_count) == 32, "map ABI");
 
-/* Bits of xspd_known.flags */
+/* Bits of xspd_known.flags. */
 enum xspd_known_flag {
 	XSPD_KNOWN_FIB = 1,    /* the route was looked up in the FIB of generation fib */
 	XSPD_KNOWN_SOURCE = 2, /* ... and the way back to the source too: */
@@ -429,6 +431,7 @@ struct xspd_stat {
 	__u64 packets;
 	__u64 bytes;
 };
+_Static_assert(sizeof(struct xspd_stat) == 16, "map ABI");
 
 /* xspd_jump_tc: where the steering program is, and the one that sets the if_id it has found, if
  * there are any.
@@ -457,6 +460,8 @@ struct xspd_mode {
 	__u8 mac[6]; /* bypass: the device's address; frames to others are not for us */
 	__u16 linger; /* guard: seconds for which deleted policies count */
 };
+_Static_assert(sizeof(struct xspd_mode_key) == 8, "map ABI");
+_Static_assert(sizeof(struct xspd_mode) == 12, "map ABI");
 
 /* Bits of xspd_conf.env: why the packet may not be what the kernel will look up. */
 enum xspd_env {
@@ -466,27 +471,34 @@ enum xspd_env {
 	XSPD_ENV_SYSCTL = 8,	     /* disable_policy or disable_xfrm set on a device other than lo */
 };
 
-/* xspd_exempt: local traffic that is never dropped, since its socket has policies of its own. */
+/*
+ * xspd_exempt: local traffic that is never dropped, since its socket has policies of its own.  A set:
+ * the map's values, __u32, mean nothing.
+ */
 struct xspd_exempt {
 	__be16 dport;
 	__u8 proto;
 	__u8 pad;
 };
+_Static_assert(sizeof(struct xspd_exempt) == 4, "map ABI");
 
 /* xspd_mark: what XSPD_MODE_MARK writes, by policy index, else by reqid. */
 enum xspd_mark_kind { XSPD_MARK_INDEX = 0, XSPD_MARK_REQID = 1 };
 struct xspd_mark_key {
-	__u32 kind;
-	__u32 value;
+	__u32 kind;  /* enum xspd_mark_kind */
+	__u32 value; /* an xfrm_userpolicy_info.index, or an xfrm_user_tmpl.reqid */
 };
-struct xspd_mark {
-	__u32 set; /* enum xspd_mark_set */
-	__u32 mark;
-	__u32 mark_mask;
-	__u32 priority;
-	__u32 classid;
-};
+/* Bits of xspd_mark.set: which of the fields are to be written. */
 enum xspd_mark_set { XSPD_MARK_MARK = 1, XSPD_MARK_PRIORITY = 2, XSPD_MARK_CLASSID = 4 };
+struct xspd_mark {
+	__u32 set;  /* enum xspd_mark_set */
+	__u32 mark; /* skb->mark, in the bits of mark_mask */
+	__u32 mark_mask;
+	__u32 priority; /* skb->priority */
+	__u32 classid;	/* __sk_buff.tc_classid: major << 16 | minor */
+};
+_Static_assert(sizeof(struct xspd_mark_key) == 8, "map ABI");
+_Static_assert(sizeof(struct xspd_mark) == 20, "map ABI");
 
 /*
  * What the modes did, or why they did not although the answer called for it.
@@ -653,7 +665,7 @@ struct xspd_conf {
 	__u32 last_del;
 	__u32 last_mod;
 	__u32 threshold_changes;
-	__u32 doubt_times[7];	/* by bit number of enum xspd_doubt: times it was raised */
+	__u32 doubt_times[XSPD_DOUBT_BITS];	/* by bit number of enum xspd_doubt: times it was raised */
 	__u32 cache;		/* entries a CPU; 0: no cache */
 
 	__u64 changes[XSPD_C_MAX_]; /* by enum xspd_change_what; flush counts policies */

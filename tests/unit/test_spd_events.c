@@ -239,25 +239,6 @@ Test(spd_events, defaults_are_told_when_they_change)
 	xspd_spd_free(spd);
 }
 
-Test(spd_events, migrate_keeps_the_place)
-{
-	struct record record = {};
-	struct xspd_spd *spd = spd_watching(&record);
-	struct xspd_tmpl tmpl = {.reqid = 5, .count = 1, .required = 1, .mode = 1};
-
-	upsert(spd, pol_any(1, 10));
-	upsert(spd, pol_any(2, 10));
-	cr_expect_eq(xspd_spd_retemplate(spd, INDEX(1, XSPD_OUT), &tmpl), 0);
-	cr_expect_eq(xspd_spd_retemplate(spd, INDEX(1, XSPD_OUT), &tmpl), 0);
-	cr_expect_eq(xspd_spd_retemplate(spd, INDEX(8, XSPD_OUT), &tmpl), 0);
-	cr_assert_eq(record.count, 3, "the same templates twice, and an unknown index: no news");
-	cr_expect_eq(record.heard[2].kind, XSPD_CHANGE_REPLACE);
-	cr_expect_eq(find(spd, 1)->tmpl.reqid, 5);
-	cr_expect_not(find(spd, 1)->tie);
-	expect_order(spd, 1, 2);
-	xspd_spd_free(spd);
-}
-
 Test(spd_events, pos_overflow_renumbers)
 {
 	struct record record = {};

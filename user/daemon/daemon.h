@@ -27,7 +27,7 @@ struct xspd_daemon_stats {
 	uint64_t last_repair; /* CLOCK_REALTIME, ns */
 	struct xspd_spd_diff last;
 	uint32_t threshold_changes;
-	uint32_t doubt_times[7]; /* by bit number */
+	uint32_t doubt_times[XSPD_DOUBT_BITS]; /* by bit number */
 };
 
 /* All times are CLOCK_MONOTONIC, ns; 0: not due. */

@@ -23,13 +23,13 @@ void xspd_pins_close(struct xspd_pins *pins);
 /* Pin the entry programs and lasting maps of the first set, and leave them to the pins: the set may
  * go. */
 int xspd_pins_entries(struct xspd_pins *pins, const struct xspd_set *set);
-/* Pin the maps of @set in set.<number>, and let `maps` name them: one rename. */
+/* Pin the maps of @set in set-<number>, and let `maps` name them: one rename. */
 int xspd_pins_set(struct xspd_pins *pins, const struct xspd_set *set);
 /* Take everything away again: of a start that failed where nothing was before. */
 void xspd_pins_remove(struct xspd_pins *pins);
 /* Take over what other ABI versions have pinned beside us. Return: how many were left alone. */
 unsigned int xspd_pins_adopt(const struct xspd_pins *pins, const struct xspd_set *set);
-/* Remove every set.<n> but @keep. */
+/* Remove every set-<n> but @keep. */
 void xspd_pins_prune(struct xspd_pins *pins, uint32_t keep);
 
 #endif

@@ -39,10 +39,6 @@ static bool may_tie(const struct xspd_pol *pol)
 	return pol->tie || pol->apart;
 }
 
-/*
- * Make the lists promise what @pol is about to need; undone by nobody: supersets are harmless.
- * After a failure nothing counts as promised, so that it can be tried again.
- */
 int xspd_set_promise(struct xspd_set *set, struct xspd_grace *grace, struct xspd_partition *part,
 		     const struct xspd_pol *pol, struct xspd_part_tuple *tuple, bool fresh)
 {

@@ -76,7 +76,7 @@ struct xspd_set {
 	struct xspd_bpf *skel;
 	struct bpf_program *prog_in, *prog_xdp; /* of skel, those for this kernel */
 	struct xspd_sizes sizes;
-	uint32_t number; /* set.<number> in the pin directory */
+	uint32_t number; /* set-<number> in the pin directory */
 	struct xspd_conf *conf;
 	struct xspd_policy *policy;
 	struct xspd_info *info;

@@ -160,20 +160,3 @@ int xspd_spd_set_defaults(struct xspd_spd *spd, uint32_t defaults)
 	spd->defaults = defaults;
 	return xspd_spd_tell(spd, &change);
 }
-
-int xspd_spd_retemplate(struct xspd_spd *spd, uint32_t index, const struct xspd_tmpl *tmpl)
-{
-	struct xspd_pol *pol = xspd_spd_find(spd, index);
-	uint32_t seen;
-	struct xspd_pol with;
-	int err;
-
-	if (!pol || !memcmp(&pol->tmpl, tmpl, sizeof(*tmpl)))
-		return 0;
-	with = *pol;
-	with.tmpl = *tmpl;
-	seen = pol->seen;
-	err = xspd_spd_replace(spd, pol, &with);
-	pol->seen = seen; /* no event of its own: a dump may still have news of its order */
-	return err;
-}

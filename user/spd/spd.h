@@ -89,8 +89,6 @@ int xspd_spd_remove(struct xspd_spd *spd,
 		    uint32_t index); /* DELPOLICY, hard POLEXPIRE; unknown index: 0 */
 int xspd_spd_flush(struct xspd_spd *spd, uint8_t type);
 int xspd_spd_set_defaults(struct xspd_spd *spd, uint32_t defaults);
-/* MIGRATE changed templates in place: same pos and tie, no reordering. Unknown index: 0. */
-int xspd_spd_retemplate(struct xspd_spd *spd, uint32_t index, const struct xspd_tmpl *tmpl);
 
 /*
  * A dump is bracketed by begin and end; entries come newest first, as the
