@@ -96,7 +96,7 @@ build_net
 serve
 for ns in "$gw1" "$gw2"; do charon_conf "$ns"; done
 swan_conf "$gw1" gw1 gw2 192.0.2.2
-swan_conf "$gw2" gw2 gw1 192.0.2.1
+swan_conf "$gw2" gw2 gw1 192.0.2.1,192.0.2.11
 services
 # the first time everything is slower
 for way in "by itself, cold" "without xspd"; do
