@@ -215,11 +215,17 @@ static void ask_others(void)
 	xspd_spd_free(spd);
 }
 
+static uint32_t mismatches(void)
+{
+	return pinned.conf->doubt_times[__builtin_ctz(XSPD_DOUBT_COUNT_MISMATCH)];
+}
+
 /* Without doubt the mirror must be equal; timers may still take some out, with a little delay. */
 static void expect_equal(void)
 {
 	uint64_t end = xspd_now(CLOCK_MONOTONIC) + 60 * SECOND, sure_since = 0;
 	const char *what = "never sure";
+	uint32_t before = UINT32_MAX;
 
 	while (what) {
 		uint64_t now = xspd_now(CLOCK_MONOTONIC);
@@ -233,6 +239,8 @@ static void expect_equal(void)
 			continue;
 		}
 		sure_since = sure_since ? sure_since : now;
+		before = before == UINT32_MAX ? mismatches() : before;
+		cr_assert_eq(mismatches(), before, "sure, and wrong: the counts told");
 		what = pinned_compare(&pinned, nl);
 		/* the daemon itself would mend it after five */
 		cr_assert(!what || now - sure_since < 4 * SECOND, "without doubt: %s", what);
