@@ -209,9 +209,11 @@ static void ovs(uint32_t i, struct xspd_pol *pol)
 	}
 }
 
+/* The nodes' policies win over the block of what is no node's. */
 static void cilium(uint32_t i, struct xspd_pol *pol)
 {
 	if (i) {
+		pol->priority = 50;
 		set_dst4(pol, 10u << 24 | scatter(i, 16) << 8, 24);
 		pol->mark = i << 16 | (3 + (i >> 16)) << 12 | 0x0e00;
 		pol->mark_mask = 0xffffff00;

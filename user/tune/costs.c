@@ -5,7 +5,7 @@
 const struct xspd_tune_costs xspd_tune_costs_builtin = {
 	.base = 35,
 	.hit = 200,
-	.hit6 = 350,
+	.hit6 = 270,
 	.walk = {6, 6, 15, 20, 60},
 	.host = {10, 80, 150, 350, 600},
 	.tree = {20, 120, 270, 500, 700},
