@@ -154,7 +154,7 @@ check-dist: all | $(O)/.deps-test
 test: all $(UNIT) $(PROG) $(FUZZ) $(KERNEL) | $(O)/.deps-test
 	$(Q)$(run) $(UNIT) $(PROG) $(FUZZ) $(DIST_SH) $(KERNEL) $(KERNEL_SH)
 
-check-vm: all $(PROG) $(KERNEL) $(VM)
+check-vm: all $(PROG) $(KERNEL) $(VM) $(filter deb,$(VM_JOBS))
 	$(Q)$(run) $(filter-out %/swan@6.1,$(foreach j,$(VM_JOBS),$(VM_KERNELS:%=tests/vm/jobs/$(j)@%)))
 
 bench: all
