@@ -3,7 +3,7 @@
 # make test       every test                 make check-kernel  against the running kernel's SPD
 # make demo       the main job, end to end   make bench         the numbers of the README
 # make check-vm   in VMs, on older kernels       make deb           the Debian package, in $(O)
-# Knobs: V=1 (show commands)  O=dir (build there)  SAN=1 (ASan and UBSan)
+# Knobs: V=1 (show commands)  O=dir (build there)  SAN=1 (ASan and UBSan)  GUESTS=1 (test: and check-vm)
 #        DESTDIR= PREFIX= UNITDIR= (install)
 
 O ?= build
@@ -151,11 +151,12 @@ check-kernel: all $(KERNEL)
 check-dist: all | $(O)/.deps-test
 	$(Q)$(run) $(DIST_SH)
 
-test: all $(UNIT) $(PROG) $(FUZZ) $(KERNEL) | $(O)/.deps-test
-	$(Q)$(run) $(UNIT) $(PROG) $(FUZZ) $(DIST_SH) $(KERNEL) $(KERNEL_SH)
+test: all $(UNIT) $(PROG) $(FUZZ) $(KERNEL) $(if $(GUESTS),$(VM)) | $(O)/.deps-test
+	$(Q)$(run) $(UNIT) $(PROG) $(FUZZ) $(DIST_SH) $(KERNEL) $(KERNEL_SH) $(if $(GUESTS),$(VM_ALL))
 
+VM_ALL = $(filter-out %/swan@6.1,$(foreach j,$(VM_JOBS),$(VM_KERNELS:%=tests/vm/jobs/$(j)@%)))
 check-vm: all $(PROG) $(KERNEL) $(VM) $(filter deb,$(VM_JOBS))
-	$(Q)$(run) $(filter-out %/swan@6.1,$(foreach j,$(VM_JOBS),$(VM_KERNELS:%=tests/vm/jobs/$(j)@%)))
+	$(Q)$(run) $(VM_ALL)
 
 bench: all
 	$(Q)O=$(O) tests/bench/run

@@ -20,6 +20,7 @@
 
 #define BPFFS	      "/sys/fs/bpf"
 #define CAPACITY_MOST (1u << 24)
+#define IFIDS	      3000 /* policies with if_ids to be ready for: a thousand tunnels */
 #define LEASE_MIN_MS  100
 #define LEASE_MOST_MS 60000
 #define CACHE_LEAST   64
@@ -186,7 +187,7 @@ static int parse_cache(const char *text, uint32_t *ret)
 int run_main(int argc, char **argv)
 {
 	struct cli_common common = {};
-	struct xspd_daemon_opts opts = {.plane.samples = SAMPLES};
+	struct xspd_daemon_opts opts = {.plane = {.samples = SAMPLES, .ifids = IFIDS}};
 	struct xspd_notify notify;
 	struct web web = {.fd = -1, .top = TOP};
 	const char *cache = NULL;

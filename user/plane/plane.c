@@ -24,8 +24,12 @@
 struct xspd_sizes xspd_plane_sizes(const struct xspd_plane *plane, uint32_t capacity,
 				   uint32_t ifids, unsigned int attempt)
 {
-	uint64_t lists = (XSPD_LISTS + capacity / 64 + (uint64_t)ifids) << attempt;
-	uint64_t parts = (256 + (uint64_t)ifids * 2) << attempt;
+	const uint32_t least = plane->opts.ifids;
+	uint64_t lists, parts;
+
+	ifids = ifids > least ? ifids : least;
+	lists = (XSPD_LISTS + capacity / 64 + (uint64_t)ifids) << attempt;
+	parts = (256 + (uint64_t)ifids * 2) << attempt;
 
 	return (struct xspd_sizes){
 		.slots = capacity + 1,

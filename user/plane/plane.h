@@ -14,6 +14,7 @@ struct xspd_plane;
 struct xspd_plane_opts {
 	const char *pin;   /* directory for pins (made, with parents), NULL: nothing is pinned */
 	uint32_t capacity; /* policies to make room for at first; 0: default */
+	uint32_t ifids;	   /* of them with an interface id, a partition each */
 	uint32_t lease_ms; /* 0: 3000 */
 	bool bench; /* load xspd_bench and xspd_null too (batched queries through xspd_ask) */
 	bool ask;   /* for questions only: the hooks' programs are not loaded */
