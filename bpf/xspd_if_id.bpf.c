@@ -2,8 +2,8 @@
 /*
  * The last step of steering: set the if_id that xspd_do_steer has found, which waits in cb[0].  An
  * object of its own, independent of the sets and loaded once, by who attaches: what it calls is in
- * a module (xfrm_interface, Linux 6.2), and the fd that needs is for CAP_SYS_ADMIN, which the daemon
- * has not.
+ * a module (xfrm_interface, Linux 6.2), and the fd that needs is for CAP_SYS_ADMIN, which the
+ * daemon has not.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -11,8 +11,6 @@
 #include "xspd/abi.h"
 
 char LICENSE[] SEC("license") = "GPL";
-
-#define TC_ACT_UNSPEC -1
 
 struct bpf_xfrm_info {
 	__u32 if_id;

@@ -96,7 +96,7 @@ static __noinline int xspd_ask_all(void *ctx, struct xspd_packet *pkt)
 		if (forward && xspd_source_fits(ctx, pkt))
 			known->flags |= XSPD_KNOWN_FITS;
 	}
-	/* a rule that routes by mark may be newer than route_marks */
+	/* a rule that routes by mark may be newer than route_rules */
 	if (forward && pkt->flow.mark)
 		pkt->flow.unknown |= XSPD_UNKNOWN_OIF;
 	xspd_ask(pkt, forward ? XSPD_FWD : XSPD_IN, 0, 0);
@@ -139,6 +139,13 @@ static __always_inline bool xspd_routed_as_known(void *ctx, struct xspd_packet *
 	return route == was && pkt->flow.oif == pkt->known.oif;
 }
 
+/* The FIB is asked without the mark: it may deliver what a rule forwards, or the reverse. */
+static __always_inline bool xspd_rules_hide(const struct xspd_packet *pkt, __u32 rules)
+{
+	return rules && (rules != XSPD_RULES_MARK || pkt->flow.mark ||
+			 pkt->flow.unknown & XSPD_UNKNOWN_MARK);
+}
+
 /*
  * What there is to know of a packet received: pkt->known.  To forward it takes a neighbour,
  * whom only the FIB lookup knows.
@@ -155,9 +162,7 @@ static __always_inline enum xspd_reason xspd_find_out(void *ctx, struct xspd_pac
 		return XSPD_R_ERROR;
 	if (xspd_is_multicast(&pkt->flow))
 		return XSPD_R_MULTICAST;
-	/* the FIB is asked without the mark: it may deliver what a rule forwards, or the reverse */
-	if (XSPD_READ(conf->route_marks) &&
-	    (pkt->flow.mark || pkt->flow.unknown & XSPD_UNKNOWN_MARK))
+	if (xspd_rules_hide(pkt, XSPD_READ(conf->route_rules)))
 		return XSPD_R_NO_ROUTE;
 	known = xspd_remembered(pkt, conf);
 	if (!known || !pkt->fib || pkt->mode & XSPD_MODE_BYPASS)

@@ -621,6 +621,13 @@ _Static_assert(sizeof(struct xspd_source) == 24, "map ABI");
 
 #define XSPD_LAGS 12
 
+/* By what the rules route that bpf_fib_lookup() is not told (fib_rule_match()), at most. */
+enum xspd_rules {
+	XSPD_RULES_SEEN = 0,
+	XSPD_RULES_MARK = 1,   /* by skb->mark */
+	XSPD_RULES_TUNNEL = 2, /* by tunnel id, which no packet shows; or nobody knows by what */
+};
+
 /*
  * xspd_conf: one record.  The first cache line is read for every packet; the
  * rest is what `xspd status` shows.  Only the daemon writes it.
@@ -635,7 +642,7 @@ struct xspd_conf {
 	__u32 route_mtu;   /* the smallest MTU that a route has of its own; 0: none has */
 	__u32 steer;	   /* 0, or XSPD_STEER is kept: its records plus one */
 	__u32 route_many;  /* not 0: a route has several next hops, or may have */
-	__u32 route_marks; /* not 0: a rule routes by mark, or may */
+	__u32 route_rules; /* enum xspd_rules */
 	__u64 pad1[2];
 
 	__u32 pid;

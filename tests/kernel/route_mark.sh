@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Rules that route by mark: a marked packet may be for us although the FIB, asked without the mark,
-# forwards it.  Enforce must not drop by a policy that the kernel never asks.
+# Rules that route by mark, or by tunnel id: a packet may be for us although the FIB, asked without
+# them, forwards it.  Enforce must not drop by a policy that the kernel never asks.
 . tests/lib/tap.sh
 new_ns gw
 in_ns "$gw" sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 \
@@ -47,7 +47,7 @@ acts() {
 	"$X" status --netns "$gw" --json | field 'd["acts"]["ingress"].get("'"$1"'", {"packets": 0})["packets"]'
 }
 is() { [ "$(bpftool -j map lookup pinned "$PINS/$gw/v1/maps/xspd_conf" key 0 0 0 0 |
-	field 'd["formatted"]["value"]["route_marks"]')" = "$1" ]; }
+	field 'd["formatted"]["value"]["route_rules"]')" = "$1" ]; }
 equal "with enforce it is delivered all the same" "$(send 1 5)" 5
 equal "without a mark: dropped" "$(send 0 5) $(acts drop-block)" "0 5"
 ip -n "$gw" rule del fwmark 1 lookup 100
@@ -61,4 +61,11 @@ ip -n "$gw" -6 rule add fwmark 0x10/0xf0 lookup 100
 check "a rule of IPv6, by a masked mark" wait_for 5 is 1
 ip -n "$gw" -6 rule del fwmark 0x10/0xf0 lookup 100
 check "none any more" wait_for 5 is 0
+ip -n "$gw" rule add tun_id 5 lookup 100
+check "a rule by tunnel id, which no packet shows" wait_for 5 is 2
+before=$(acts drop-block)
+equal "... the kernel drops what was dropped early" "$(send 0 5) $(($(acts drop-block) - before))" "0 0"
+ip -n "$gw" rule del tun_id 5 lookup 100
+check "... is gone" wait_for 5 is 0
+equal "... and it is dropped early again" "$(send 0 5) $(($(acts drop-block) - before))" "0 5"
 done_testing

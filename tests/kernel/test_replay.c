@@ -165,7 +165,7 @@ static void act_early(struct replay *r, const struct gateway *gw, enum how how)
 	exempt(r);
 	cr_assert_eq(xspd_routes_scan(&routes), 0);
 	cr_assert_eq(routes.mtu, GATEWAY_ROUTE_MTU);
-	xspd_plane_routes(r->mirror->plane, routes.mtu, routes.many, routes.marks);
+	xspd_plane_routes(r->mirror->plane, routes.mtu, routes.many, routes.rules);
 	for (int side = GATEWAY_C; side <= GATEWAY_S; side++) {
 		if (how == XDP)
 			set_mode(r, gw, side, XSPD_HOOK_XDP, XSPD_MODE_ENFORCE | XSPD_MODE_BYPASS);

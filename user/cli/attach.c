@@ -198,15 +198,16 @@ static int attach_steer(const struct request *req)
 	xspd_autoclose int act = cli_lasting_open(req->common.instance, "xspd_act");
 	int err;
 
-	if (jump < 0 || act < 0)
+	if (jump < 0 || act < 0 || await_steer(req, jump))
 		return XSPD_FAILED;
+	/* now that the daemon has seen the mode, it leaves it there */
 	err = xspd_if_id_store(jump, act);
 	if (err == -EPERM)
 		return cli_fail("%s: steer: needs CAP_SYS_ADMIN; run it as root", req->dev);
 	if (err)
 		return cli_fail("%s: steer: the program that sets if_ids cannot be loaded: %s",
 				req->dev, strerror(-err));
-	return await_steer(req, jump);
+	return XSPD_DONE;
 }
 
 /* All of them or none. */

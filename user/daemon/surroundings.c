@@ -11,6 +11,7 @@
 #include "daemon/log.h"
 #include "nl/netfilter.h"
 #include "nl/route.h"
+#include "plane/steer.h"
 #include "util.h"
 
 #define LINGER_READ 10000000ull /* ns */
@@ -78,7 +79,7 @@ void xspd_daemon_linger(struct xspd_daemon *d)
 void xspd_daemon_routes(struct xspd_daemon *d)
 {
 	/* not known: nothing is short enough */
-	struct xspd_routes routes = {.mtu = 1, .many = true, .marks = true};
+	struct xspd_routes routes = {.mtu = 1, .many = true, .rules = XSPD_RULES_TUNNEL};
 	int err;
 
 	if (d->routes < 0)
@@ -90,7 +91,7 @@ void xspd_daemon_routes(struct xspd_daemon *d)
 	err = xspd_routes_scan(&routes);
 	if (err)
 		xspd_log("routes: %s: nothing is bypassed", strerror(-err));
-	xspd_plane_routes(d->plane, routes.mtu, routes.many, routes.marks);
+	xspd_plane_routes(d->plane, routes.mtu, routes.many, routes.rules);
 	d->routes_known = !err && d->routes >= 0;
 }
 
@@ -125,6 +126,9 @@ static void steer_keep(struct xspd_daemon *d)
 	else if (d->ready && !d->rebuild && xspd_plane_steer_due(d->plane) &&
 		 xspd_plane_prepare(d->plane, d->spd))
 		xspd_daemon_rebuild(d);
+	else if (!wanted && d->ready && !xspd_plane_steer_due(d->plane))
+		/* nobody steers; who is about to waits for our program before storing this one */
+		xspd_if_id_drop(xspd_plane_map_fd(d->plane, "xspd_jump_tc"));
 	if (!wanted || !d->ready || d->steer_told || xspd_plane_steer_due(d->plane))
 		return;
 	err = xspd_plane_steers(d->plane);

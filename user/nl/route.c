@@ -39,12 +39,24 @@ static int is_mtu(const struct nlattr *attr, void *data)
 	return MNL_CB_OK;
 }
 
-static int is_mark(const struct nlattr *attr, void *data)
+static enum xspd_rules hidden(uint16_t type)
 {
-	bool *marks = data;
+	switch (type) {
+	case FRA_FWMARK:
+	case FRA_FWMASK:
+		return XSPD_RULES_MARK;
+	case FRA_TUN_ID:
+		return XSPD_RULES_TUNNEL;
+	default:
+		return XSPD_RULES_SEEN;
+	}
+}
 
-	if (mnl_attr_get_type(attr) == FRA_FWMARK || mnl_attr_get_type(attr) == FRA_FWMASK)
-		*marks = true;
+static int is_hidden(const struct nlattr *attr, void *data)
+{
+	enum xspd_rules *rules = data, by = hidden(mnl_attr_get_type(attr));
+
+	*rules = by > *rules ? by : *rules;
 	return MNL_CB_OK;
 }
 
@@ -59,7 +71,7 @@ static struct xspd_routes message_routes(const struct nlmsghdr *nlh)
 		return ret;
 	if (nlh->nlmsg_type == RTM_NEWRULE || nlh->nlmsg_type == RTM_DELRULE) {
 		_Static_assert(sizeof(struct fib_rule_hdr) == sizeof(*rtm), "one header for both");
-		mnl_attr_parse(nlh, sizeof(*rtm), is_mark, &ret.marks);
+		mnl_attr_parse(nlh, sizeof(*rtm), is_hidden, &ret.rules);
 		return ret;
 	}
 	if (nlh->nlmsg_type != RTM_NEWROUTE && nlh->nlmsg_type != RTM_DELROUTE)
@@ -71,6 +83,16 @@ static struct xspd_routes message_routes(const struct nlmsghdr *nlh)
 	return ret;
 }
 
+/* What the end of a dump, or an error in its place, says: 0 or a negative errno. */
+static int ended(const struct nlmsghdr *nlh)
+{
+	const int *err = mnl_nlmsg_get_payload(nlh);
+
+	if (nlh->nlmsg_len < MNL_NLMSG_HDRLEN + sizeof(*err))
+		return nlh->nlmsg_type == NLMSG_ERROR ? -EBADMSG : 0;
+	return *err;
+}
+
 /* What one datagram of a dump holds: 1 if it was the last, 0, or a negative errno. */
 static int take(char *buf, int len, struct xspd_routes *found, bool *interrupted)
 {
@@ -80,14 +102,12 @@ static int take(char *buf, int len, struct xspd_routes *found, bool *interrupted
 		struct xspd_routes routes = message_routes(nlh);
 
 		*interrupted |= nlh->nlmsg_flags & NLM_F_DUMP_INTR;
-		if (nlh->nlmsg_type == NLMSG_DONE)
-			return 1;
-		if (nlh->nlmsg_type == NLMSG_ERROR)
-			return -EIO;
+		if (nlh->nlmsg_type == NLMSG_DONE || nlh->nlmsg_type == NLMSG_ERROR)
+			return ended(nlh) ?: 1;
 		if (routes.mtu && (!found->mtu || routes.mtu < found->mtu))
 			found->mtu = routes.mtu;
 		found->many |= routes.many;
-		found->marks |= routes.marks;
+		found->rules = routes.rules > found->rules ? routes.rules : found->rules;
 	}
 	return 0;
 }
@@ -121,6 +141,14 @@ static int dump(uint16_t type, uint8_t family, struct xspd_routes *found, bool *
 	return end < 0 ? end : 0;
 }
 
+/* A kernel without rules, or without IPv6, has none. */
+static int dump_rules(uint8_t family, struct xspd_routes *found, bool *interrupted)
+{
+	int err = dump(RTM_GETRULE, family, found, interrupted);
+
+	return err == -EOPNOTSUPP || err == -EAFNOSUPPORT ? 0 : err;
+}
+
 /*
  * A dump that routes changed under may have missed one. Where they never rest the last
  * attempt has to do: what changed is told to the watch, and what was found in any of them counts.
@@ -135,8 +163,8 @@ int xspd_routes_scan(struct xspd_routes *ret)
 		interrupted = false;
 		err = dump(RTM_GETROUTE, AF_INET, &found, &interrupted);
 		err = err ?: dump(RTM_GETROUTE, AF_INET6, &found, &interrupted);
-		err = err ?: dump(RTM_GETRULE, AF_INET, &found, &interrupted);
-		err = err ?: dump(RTM_GETRULE, AF_INET6, &found, &interrupted);
+		err = err ?: dump_rules(AF_INET, &found, &interrupted);
+		err = err ?: dump_rules(AF_INET6, &found, &interrupted);
 	}
 	if (!err)
 		*ret = found;
@@ -175,7 +203,7 @@ bool xspd_route_watched(int fd)
 		for (; mnl_nlmsg_ok(nlh, len); nlh = mnl_nlmsg_next(nlh, &len)) {
 			struct xspd_routes routes = message_routes(nlh);
 
-			touched |= routes.mtu || routes.many || routes.marks;
+			touched |= routes.mtu || routes.many || routes.rules;
 		}
 	}
 }

@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "xspd/abi.h"
+
 struct xspd_routes {
 	uint32_t mtu; /* the smallest that any has of its own, both families and all tables; 0: none
 			 has */
 	bool many;    /* an IPv4 route has several next hops, or a next hop object */
-	bool marks;   /* a rule of either family routes by mark */
+	enum xspd_rules rules; /* of both families */
 };
 
 /* 0 or a negative errno. */

@@ -11,6 +11,33 @@
 /* Dumps come in datagrams of at most 32 KB. */
 #define BUFFER (64 << 10)
 
+/* Of a dump: libmnl's own callback takes one that ended by an error for a whole one. */
+static int done_read(const struct nlmsghdr *nlh, void *ctx)
+{
+	const int *err = mnl_nlmsg_get_payload(nlh);
+
+	(void)ctx;
+	if (nlh->nlmsg_len < MNL_NLMSG_HDRLEN + sizeof(*err) || *err >= 0)
+		return MNL_CB_STOP;
+	errno = -*err;
+	return MNL_CB_ERROR;
+}
+
+/* As libmnl's: an error, or the acknowledgement. */
+static int error_read(const struct nlmsghdr *nlh, void *ctx)
+{
+	const struct nlmsgerr *err = mnl_nlmsg_get_payload(nlh);
+
+	(void)ctx;
+	errno = nlh->nlmsg_len < mnl_nlmsg_size(sizeof(*err)) ? EBADMSG : abs(err->error);
+	return errno ? MNL_CB_ERROR : MNL_CB_STOP;
+}
+
+static mnl_cb_t control[NLMSG_DONE + 1] = {
+	[NLMSG_ERROR] = error_read,
+	[NLMSG_DONE] = done_read,
+};
+
 static int answer_read(struct mnl_socket *sock, char *buf, uint32_t seq, mnl_cb_t cb, void *ctx)
 {
 	uint32_t port = mnl_socket_get_portid(sock);
@@ -23,7 +50,8 @@ static int answer_read(struct mnl_socket *sock, char *buf, uint32_t seq, mnl_cb_
 			continue;
 		if (len < 0)
 			return errno == EAGAIN ? -ETIMEDOUT : -errno;
-		rc = mnl_cb_run(buf, (size_t)len, seq, port, cb, ctx);
+		rc = mnl_cb_run2(buf, (size_t)len, seq, port, cb, ctx, control,
+				 XSPD_ARRAY_SIZE(control));
 	}
 	return rc < 0 ? -errno : 0;
 }

@@ -188,7 +188,8 @@ static int set_fill(struct xspd_plane *plane, struct xspd_spd *spd, uint32_t cap
 	return err;
 }
 
-/* What people read goes on in the new set's record; the first cache line is its own. */
+/* What people read goes on in the new set's record; the first cache line xspd_plane_brief() knows.
+ */
 static void conf_carry(struct xspd_conf *to, const struct xspd_conf *from)
 {
 	size_t cold = offsetof(struct xspd_conf, pid);
@@ -196,10 +197,6 @@ static void conf_carry(struct xspd_conf *to, const struct xspd_conf *from)
 	memcpy((char *)to + cold, (const char *)from + cold, sizeof(*to) - cold);
 	to->generation = (from->generation + 2) & ~1ull;
 	to->lease_until = from->lease_until;
-	to->env = from->env;
-	to->route_mtu = from->route_mtu;
-	to->route_many = from->route_many;
-	to->route_marks = from->route_marks;
 }
 
 static void conf_sizes(struct xspd_plane *plane)

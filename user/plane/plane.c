@@ -56,7 +56,7 @@ void xspd_plane_brief(struct xspd_plane *plane, struct xspd_set *set)
 	set->conf->env = plane->env;
 	set->conf->route_mtu = plane->route_mtu;
 	set->conf->route_many = plane->route_many;
-	set->conf->route_marks = plane->route_marks;
+	set->conf->route_rules = plane->route_rules;
 	set->conf->cache = plane->opts.cache;
 	set->conf->lease_ms = plane->opts.lease_ms;
 }
@@ -279,14 +279,14 @@ void xspd_plane_env(struct xspd_plane *plane, uint32_t bits)
 	XSPD_STORE(xspd_plane_conf(plane)->env, bits);
 }
 
-void xspd_plane_routes(struct xspd_plane *plane, uint32_t mtu, bool many, bool marks)
+void xspd_plane_routes(struct xspd_plane *plane, uint32_t mtu, bool many, enum xspd_rules rules)
 {
 	plane->route_mtu = mtu;
 	plane->route_many = many;
-	plane->route_marks = marks;
+	plane->route_rules = rules;
 	XSPD_STORE(xspd_plane_conf(plane)->route_mtu, mtu);
 	XSPD_STORE(xspd_plane_conf(plane)->route_many, many);
-	XSPD_STORE(xspd_plane_conf(plane)->route_marks, marks);
+	XSPD_STORE(xspd_plane_conf(plane)->route_rules, rules);
 }
 
 void xspd_plane_beat(struct xspd_plane *plane)

@@ -89,10 +89,9 @@ void xspd_plane_env(struct xspd_plane *plane, uint32_t bits);
 /*
  * The smallest MTU that a route has of its own, 0: none; packets above it are not bypassed.
  * @many: an IPv4 route has several next hops; no route is remembered then.
- * @marks: a rule routes by mark, which the FIB helper is not told; marked packets are deferred
- * then.
+ * @rules: what routes go by that the FIB helper is not told; packets it may concern are deferred.
  */
-void xspd_plane_routes(struct xspd_plane *plane, uint32_t mtu, bool many, bool marks);
+void xspd_plane_routes(struct xspd_plane *plane, uint32_t mtu, bool many, enum xspd_rules rules);
 /* For how long deleted out policies stay for the guard; 0: not at all. */
 void xspd_plane_linger(struct xspd_plane *plane, uint32_t seconds);
 /* Were all of @spd to linger, a larger set would have to be built first. */

@@ -20,7 +20,7 @@ struct xspd_plane {
 	int lasting[XSPD_LASTING];
 	uint32_t doubt;
 	uint32_t env;
-	uint32_t route_mtu, route_many, route_marks;
+	uint32_t route_mtu, route_many, route_rules;
 	int steer_err; /* of loading the steering program */
 	uint64_t swaps;
 	unsigned int left_alone;

@@ -58,10 +58,12 @@ void xspd_steer_unload(struct xspd_set *set);
 int xspd_steer_prog(const struct xspd_set *set); /* its fd, -1: not loaded */
 
 /*
- * Load the program that sets if_ids, with the map xspd_act, into the map xspd_jump_tc, by their fds;
- * it stays there for all sets and daemons.  Needs CAP_SYS_ADMIN: bpf_btf_get_fd_by_id().
- * 0 or a negative errno.
+ * Load the program that sets if_ids, with the map xspd_act, into the map xspd_jump_tc, by their
+ * fds; it stays there, whatever the set, until xspd_if_id_drop().  Needs CAP_SYS_ADMIN:
+ * bpf_btf_get_fd_by_id(). 0 or a negative errno.
  */
 int xspd_if_id_store(int jump, int act);
+/* Take it out again: it keeps the module xfrm_interface in use. */
+void xspd_if_id_drop(int jump);
 
 #endif

@@ -111,3 +111,10 @@ int xspd_if_id_store(int jump, int act)
 	xspd_if_id_bpf__destroy(skel);
 	return err;
 }
+
+void xspd_if_id_drop(int jump)
+{
+	uint32_t at = XSPD_JUMP_IF_ID_AT;
+
+	bpf_map_delete_elem(jump, &at);
+}
