@@ -91,7 +91,7 @@ static void print_numbers(const struct xspd_conf *conf)
 {
 	printf("policies  %u, tuples %u, partitions %u, ties %u, unmodelled %u, room for %u\n",
 	       conf->policies, conf->tuples, conf->parts, conf->ties, conf->unmodelled,
-	       conf->slots);
+	       conf->slots - 1); /* slot 0 means none */
 	if (conf->linger)
 		printf("lingering %u deleted policies, each for %u s\n", conf->gone, conf->linger);
 	printf("mirror    events %" PRIu64 ", lost %" PRIu64 ", dumps %" PRIu64 ", doubts %" PRIu64
