@@ -97,9 +97,12 @@ address() {
 # The namespaces $client (eth0: 10.1.0.2, fd01::2), $gw (c0, s0: .1 of both networks; forwards) and
 # $server (eth0: 10.2.0.2, fd02::2).
 new_gateway() {
+	local ns
 	new_ns client
 	new_ns gw
 	new_ns server
+	# nothing arrives that was not sent
+	for ns in "$client" "$server"; do in_ns "$ns" sysctl -qw net.ipv6.conf.default.router_solicitations=0; done
 	ip -n "$gw" link add name c0 type veth peer name eth0 netns "$client"
 	ip -n "$gw" link add name s0 type veth peer name eth0 netns "$server"
 	address "$client" eth0 10.1.0.2/24 fd01::2/64

@@ -127,7 +127,7 @@ void xspd_daemon_free(struct xspd_daemon *d)
 static int wait_ms(const struct xspd_daemon *d, int timeout_ms)
 {
 	const uint64_t at[] = {d->beat_at,   d->env_at,	    d->check_at, d->dump_at,
-			       d->reread_at, d->rebuild_at, d->gone_at};
+			       d->reread_at, d->rebuild_at, d->gone_at,	 d->settle_at};
 	uint64_t now = xspd_mono();
 
 	for (size_t i = 0; i < XSPD_ARRAY_SIZE(at); i++) {
@@ -199,6 +199,7 @@ int xspd_daemon_turn(struct xspd_daemon *d, int timeout_ms, int wake_fd)
 		xspd_watch_samples(&d->watch);
 	do_due(d);
 	d->gone_at = xspd_plane_gone(d->plane);
+	d->settle_at = xspd_plane_settle(d->plane);
 	xspd_daemon_publish(d);
 	return fds[1].revents ? 1 : 0;
 }

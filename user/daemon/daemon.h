@@ -57,6 +57,7 @@ struct xspd_daemon {
 	uint64_t env_at;     /* look at netfilter and sysctls */
 	uint64_t check_at;   /* compare counts with the kernel's */
 	uint64_t gone_at;    /* a lingering policy's time is over */
+	uint64_t settle_at;  /* what was counted during an update can be added up */
 	uint64_t dump_at;    /* a re-dump is wanted */
 	uint64_t reread_at;  /* a dump for changed templates only: no doubt about the rest */
 	uint64_t rebuild_at; /* the plane failed: build it anew from the mirror */

@@ -16,6 +16,7 @@
  * memory, since they are counted per CPU. */
 #define XSPD_CAPACITY	   16384
 #define XSPD_COUNTER_BYTES (16u << 20)
+#define SETTLE_NS	   20000000 /* a grace period, mostly */
 #define XSPD_LISTS	   512 /* list records; those of changed lists rest for a grace period */
 #define XSPD_LEASE_MS	   3000
 #define XSPD_PRUNE_AT	   64 /* two lookups in deep tries cost as much as so many probes */
@@ -244,6 +245,9 @@ void xspd_plane_free(struct xspd_plane *plane)
 	xspd_plane_doubt(plane, XSPD_DOUBT_STOPPED, 0);
 	if (plane->pins.dir && !plane->served && !plane->pins.taken)
 		xspd_pins_remove(&plane->pins);
+	/* nothing is counted from here on: what rests has counted all it will */
+	if (plane->set)
+		xspd_set_reclaim(plane->set, plane->grace, true);
 	xspd_spare_drop(plane);
 	xspd_grace_free(plane->grace);
 	xspd_set_free(plane->set);
@@ -252,6 +256,16 @@ void xspd_plane_free(struct xspd_plane *plane)
 	xspd_former_free(plane->former);
 	xspd_gone_forget(plane);
 	free(plane);
+}
+
+uint64_t xspd_plane_settle(struct xspd_plane *plane)
+{
+	struct xspd_set *set = plane->set;
+
+	if (!set || !plane->grace)
+		return 0;
+	xspd_set_reclaim(set, plane->grace, false);
+	return set->retired_count ? xspd_mono() + SETTLE_NS : 0;
 }
 
 struct xspd_conf *xspd_plane_conf(struct xspd_plane *plane)

@@ -130,6 +130,11 @@ struct xspd_plane_usage {
 void xspd_plane_usage(const struct xspd_plane *plane, struct xspd_plane_usage *ret);
 
 /* Sum over CPUs, plus what was counted in earlier slots. */
+/*
+ * Packets that were under way when a policy was updated in place are counted by its former record:
+ * add those up of which the last has passed. Return: when to come again, CLOCK_MONOTONIC, 0: never.
+ */
+uint64_t xspd_plane_settle(struct xspd_plane *plane);
 int xspd_plane_count(struct xspd_plane *plane, uint32_t slot, struct xspd_count *ret);
 
 /* File descriptors of the set in service, -1 if there is none of the name ("xspd_query",
