@@ -115,6 +115,8 @@ begin
 pol add src 10.1.0.0/24 dst 10.1.0.0/24 dir in action block
 same "in blocks" "$client" 10.1.0.1 XfrmInPolBlock=1 dir in $local
 begin
+# the answers of neighbours who are asked whether they are still there would be blocked, too
+for ns in "$client" "$gw" "$server"; do ip -n "$ns" -6 neigh flush all; done
 pol setdefault in block
 same "in by default" "$client" 10.1.0.1 XfrmInNoPols=1 dir in $local
 begin
